@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from tests.e2e import manifests
 from tests.e2e.api import Object
-from tests.e2e.manifests import node
+from tests.e2e.manifests import HOST, node
 from tests.e2e.scenes import HELD, HIGH
 
 NAMESPACE: Final = "groups"
@@ -105,14 +105,14 @@ GROUP_SCENES: Final = (
         nodes=[node("a"), node("b")],
         groups=[group(priorityClassName=HIGH)],
         pods=members(3, priorityClassName=HIGH),
-        running=[victim(pod("low-a"), "a"), victim(pod("low-b"), "b")],
+        running=[victim(pod("low-b", {"cpu": "3"}), "b")],
         leaving=["low-b"],
     ),
     GroupScene(
         "a gang that leaves as a whole",
         "preempting 2 victims",
         nodes=[node("a"), node("b")],
-        pods=[pod("wanted", {"cpu": "3"}, priorityClassName=HIGH)],
+        pods=[pod("wanted", {"cpu": "3"}, priorityClassName=HIGH, nodeSelector={HOST: "a"})],
         running_groups=[group("low", 2, disruptionMode={"all": {}})],
         running=[victim(made, on) for made, on in zip(members(2, "low", {"cpu": "3"}), ("a", "b"), strict=True)],
         leaving=["low-0", "low-1"],
@@ -121,7 +121,7 @@ GROUP_SCENES: Final = (
         "a gang of which one leaves",
         "preempting 1 victims",
         nodes=[node("a"), node("b")],
-        pods=[pod("wanted", {"cpu": "3"}, priorityClassName=HIGH)],
+        pods=[pod("wanted", {"cpu": "3"}, priorityClassName=HIGH, nodeSelector={HOST: "a"})],
         running_groups=[group("low", 2, disruptionMode={"single": {}})],
         running=[victim(made, on) for made, on in zip(members(2, "low", {"cpu": "3"}), ("a", "b"), strict=True)],
         leaving=["low-0"],

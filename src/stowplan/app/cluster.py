@@ -62,7 +62,6 @@ class Gated:
 
     @property
     def node_name(self) -> None:
-        """There is none."""
         return None
 
 
@@ -239,7 +238,6 @@ class Cluster:
 
     @property
     def extenders(self) -> tuple[Extender, ...]:
-        """The extenders of the configuration in force."""
         return self.handle.extenders
 
     def extenders_in_flow(self) -> Extenders | None:

@@ -8,6 +8,7 @@ registry of plugins says who exists and where each takes part, and loads those t
 from __future__ import annotations
 
 import asyncio
+import sys
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
@@ -34,6 +35,7 @@ from stowplan.queue.places import QueueLimits
 if TYPE_CHECKING:
     from stowplan.observe.component_metrics import RequestMetrics
 
+STDIN: Final = "-"
 CONFIG_KEY: Final = "config.yaml"
 POLL_SECONDS: Final = 5.0
 
@@ -63,7 +65,6 @@ def reading(options: RunOptions) -> Reading:
 
 
 def write_configuration(configuration: Configuration, path: str) -> None:
-    """Write a configuration for --write-config-to."""
     try:
         Path(path).write_text(to_yaml(configuration), encoding="utf-8")
     except OSError as error:
@@ -175,6 +176,16 @@ class SourceError(Exception):
     """The text could not be had; the message names the source and what to do."""
 
 
+def read_text(path: str | Path) -> str:
+    """Read a file, or the standard input if the path is written `-`; raise SourceError if that cannot be done."""
+    try:
+        return sys.stdin.read() if path == STDIN else Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{path}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror}; check the path") from None
+
+
 class ConfigurationSource(Protocol):
     """Somewhere a configuration is written down."""
 
@@ -204,12 +215,7 @@ class FileSource:
 
     async def read(self) -> str:
         self._seen = None
-        try:
-            self._seen = await asyncio.to_thread(self._path.read_text, encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise SourceError(f"{self.name}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
-        except OSError as error:
-            raise SourceError(f"{self.name}: cannot be read: {error.strerror}; check the path") from None
+        self._seen = await asyncio.to_thread(read_text, self._path)
         return self._seen
 
     async def changed(self) -> None:
@@ -218,16 +224,13 @@ class FileSource:
         last = self._seen
         while True:
             await asyncio.sleep(self._poll_seconds)
-            found = await asyncio.to_thread(self._look)
+            try:
+                found = await asyncio.to_thread(read_text, self._path)
+            except SourceError:
+                found = None
             if found == last != self._seen:
                 return
             last = found
-
-    def _look(self) -> str | None:
-        try:
-            return self._path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return None
 
 
 class ConfigMapSource:

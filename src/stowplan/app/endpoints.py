@@ -64,7 +64,7 @@ async def open_endpoints(options: RunOptions, pages: Pages, requests: RequestMet
     authorizer = DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer)
     proxies = authenticator.proxies.authorities if authenticator.proxies is not None else None
     trusted = [known.pem for known in (authenticator.clients, proxies) if known is not None]
-    certificate = ServerCertificate(tls_settings(options), "\n".join(trusted))
+    certificate = ServerCertificate(msgspec.convert(options, TlsSettings, from_attributes=True), "\n".join(trusted))
     if certificate.is_self_signed:
         _log.info("Generated self-signed cert", directory=options.cert_dir or "in-memory")
     server = await serve(where, certificate, Guard(authenticator, authorizer), pages)
@@ -81,7 +81,7 @@ async def make_authenticator(options: RunOptions, reviewer: Reviewer | None) -> 
     proxies = proxies_of(looked_up)
     if options.requestheader_client_ca_file:
         pem = _read(options.requestheader_client_ca_file, "--requestheader-client-ca-file")
-        proxies = TrustedProxies(Authorities(pem), proxy_settings(options))
+        proxies = TrustedProxies(Authorities(pem), msgspec.convert(options, ProxySettings, from_attributes=True))
     return DelegatedAuthenticator(
         time.monotonic,
         Authorities(clients) if clients else None,
@@ -124,10 +124,6 @@ def address(options: RunOptions) -> Address:
     return Address(options.bind_address or "0.0.0.0", options.secure_port, options.permit_port_sharing)
 
 
-def tls_settings(options: RunOptions) -> TlsSettings:
-    return msgspec.convert(options, TlsSettings, from_attributes=True)
-
-
 def access_settings(options: RunOptions) -> AccessSettings:
     for path in options.authorization_always_allow_paths:
         if "*" in path[:-1]:
@@ -137,10 +133,6 @@ def access_settings(options: RunOptions) -> AccessSettings:
         allowed_seconds=options.authorization_webhook_cache_authorized_ttl.seconds,
         refused_seconds=options.authorization_webhook_cache_unauthorized_ttl.seconds,
     )
-
-
-def proxy_settings(options: RunOptions) -> ProxySettings:
-    return msgspec.convert(options, ProxySettings, from_attributes=True)
 
 
 # What is served
@@ -158,7 +150,6 @@ class Health:
 
 
 def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Logging) -> Pages:
-    """Return the pages of a replica."""
     gates, started_at = options.feature_gates, time.time()
     election = {"leaderElection": health.election_problem} if health.election_problem is not None else {}
     shutdown = {"shutdown": lambda: "process is shutting down" if health.is_ending() else ""}

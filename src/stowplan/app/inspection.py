@@ -56,7 +56,7 @@ class ExplainQuery(msgspec.Struct, frozen=True):
 
 
 #: What makes an answer of an explanation and of what became of the pod so far: `as_text` or `as_data`.
-Form: TypeAlias = Callable[[Explanation, PodHistory, ExplainQuery], T]
+Form: TypeAlias = Callable[[Explanation, PodHistory | None, ExplainQuery], T]
 
 
 class Inspection:
@@ -66,7 +66,6 @@ class Inspection:
         self._replica = replica
 
     def pages(self) -> dict[str, Handler]:
-        """Return the pages that answer, by path."""
         pages: dict[str, Handler] = {EXPLAIN: self._explain_page, QUEUE: self._queue_page, NODES: self._nodes_page}
         return {path: answered(page) for path, page in pages.items()}
 
@@ -105,7 +104,7 @@ class Inspection:
     def _question(self, key: str) -> tuple[Pod, dict[str, Node]]:
         """Return what extenders are to be asked about."""
         pod = self._find(key)
-        cluster, pending = self._replica.cluster, _as_pending(pod)
+        cluster, pending = self._replica.cluster, as_pending(pod)
         with _without(cluster.cache, pod):
             return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
 
@@ -117,7 +116,7 @@ class Inspection:
         story = PodHistory(
             placed.node_name if placed is not None else "", view.of(pod), self._replica.timeline.tries(pod), now_ns
         )
-        pending = _as_pending(pod)
+        pending = as_pending(pod)
         profile = _profile(cluster, pending)
         with _without(cache, pod):
             return explain(cluster.field, profile, pending, hearing), story
@@ -132,7 +131,6 @@ class Inspection:
     # Queue and nodes
 
     async def _queue_page(self, request: web.Request) -> web.Response:
-        """Show who waits."""
         place, namespace = request.query.get("place", ""), request.query.get("namespace", "")
         limit = number_in(request, "limit", 0)
         waiting = [
@@ -189,7 +187,8 @@ def _labels(request: web.Request) -> set[tuple[str, str]]:
     return labels
 
 
-def _as_pending(pod: Pod) -> Pod:
+def as_pending(pod: Pod) -> Pod:
+    """Return a pod as it was before it had a node."""
     return replace(pod, spec=replace(pod.spec, node_name=""))
 
 
@@ -217,23 +216,25 @@ def _without(cache: Cache, pod: Pod) -> Iterator[None]:
             cache.add_pod(placed.pod)
 
 
-def as_text(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> str:
-    """Say it to people."""
+def as_text(explanation: Explanation, story: PodHistory | None, query: ExplainQuery) -> str:
+    """Say it to people; without a story if nobody has watched the pod."""
     sections = [render(explanation, query.width, query.top)]
-    if story.node_name:
+    if story is not None and story.node_name:
         sections.insert(0, f"Pod {explanation.pod.key} is on {story.node_name}. If it were to be scheduled now:")
     if query.has_every_node:
         sections.append(render_every_node(explanation, query.width))
     sections += [render_node(explanation.nodes[_known(explanation, name)], query.width) for name in query.nodes]
-    sections.append(render_history(story, query.width))
+    if story is not None:
+        sections.append(render_history(story, query.width))
     return "\n\n".join(section for section in sections if section) + "\n"
 
 
-def as_data(explanation: Explanation, story: PodHistory, query: ExplainQuery) -> dict[str, Any]:
+def as_data(explanation: Explanation, story: PodHistory | None, query: ExplainQuery) -> dict[str, Any]:
     """Say it to programs."""
     names = list(explanation.nodes) if query.has_every_node else [_known(explanation, name) for name in query.nodes]
     nodes = {name: node_summary(explanation.nodes[name]) for name in names}
-    return {**summary(explanation, query.top), "nodes": nodes, "story": story.data()}
+    told = {"story": story.data()} if story is not None else {}
+    return {**summary(explanation, query.top), "nodes": nodes, **told}
 
 
 def _known(explanation: Explanation, name: str) -> str:

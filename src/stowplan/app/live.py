@@ -15,21 +15,20 @@ import random
 import signal
 import socket
 import uuid
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from typing import Any, Final
+from collections.abc import Callable
+from functools import partial
+from typing import Final
 
 from stowplan.app import clients, server_release
 from stowplan.app.configuration import ConfigurationSource, SourceError, configure, find_source, write_configuration
 from stowplan.app.endpoints import Health, open_endpoints, pages_of
 from stowplan.app.options import OptionError, RunOptions, decide_like, release_asked_for, shown_metrics
-from stowplan.app.process import now, settle_down, steady_clock
+from stowplan.app.process import Tasks, now, steady_clock
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.config import releases
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGateError
 from stowplan.config.releases import ReleaseError
-from stowplan.config.types import Configuration
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
 from stowplan.kube.client import Client
@@ -41,8 +40,6 @@ from stowplan.serving.certificates import CertificateError
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import ServingError
 
-SETTLE_SECONDS: Final = 5.0
-DRAIN_SECONDS: Final = 1.0
 #: What makes a start impossible; each says what to do.
 UNSTARTABLE: Final = (
     CertificateError,
@@ -71,13 +68,11 @@ async def run(options: RunOptions, logging: Logging) -> int:
         write_configuration(configuration, options.write_config_to)
         return 0
     _log.info("Starting Kubernetes Scheduler", version=version(options), emulatedVersion=gates.release)
-    connection = configuration.client_connection
+    # For one look at the lease: a second try must be possible before the renew deadline.
+    lease_seconds = max(1.0, configuration.leader_election.renew_deadline.seconds / 2)
+    connect = partial(clients.open_client, configuration.client_connection, options.master, metrics=metrics.requests)
     connections = KubeClients(
-        await clients.open_client(connection, options.master, "scheduler", metrics.requests),
-        await clients.open_client(connection, options.master, "", metrics.requests),
-        await clients.open_client(
-            connection, options.master, "leader-election", metrics.requests, _lease_timeout(configuration)
-        ),
+        await connect("scheduler"), await connect(""), await connect("leader-election", timeout_seconds=lease_seconds)
     )
     try:
         return await Live(ReplicaSettings(options, configuration, metrics, now_ns), connections, source, logging).run()
@@ -103,11 +98,6 @@ async def _follow_server(options: RunOptions, now_ns: Callable[[], int]) -> RunO
     return found
 
 
-def _lease_timeout(configuration: Configuration) -> float:
-    """Return the seconds for one look at the lease: a second try must be possible before the renew deadline."""
-    return max(1.0, configuration.leader_election.renew_deadline.seconds / 2)
-
-
 def version(options: RunOptions) -> str:
     """Return the version to report: --version=v... sets it."""
     return options.version if options.version.startswith("v") else clients.VERSION
@@ -127,7 +117,7 @@ class Live:
         self._has_synced = self._is_asked_to_end = False
         self._fault: BaseException | None = None
         self._ended = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(self._end_with)
         self._cycles: asyncio.Task[None] | None = None
 
     # From start to end
@@ -136,10 +126,10 @@ class Live:
         """Serve, lead and schedule until asked to stop, or until the lease is lost."""
         endpoints = await open_endpoints(self._options, self._pages(), self._metrics.requests)
         self._listen_for_signals()
-        self._start(self._replica.recorder.run(), "events")
+        self._tasks.start(self._replica.recorder.run(), "events")
         if self._source is not None:
-            self._start(self._replica.reloader.follow(self._source, self._replica.take), "configuration")
-        work = self._start(self._work(), "election")
+            self._tasks.start(self._replica.reloader.follow(self._source, self._replica.take), "configuration")
+        work = self._tasks.start(self._work(), "election")
         try:
             await self._ended.wait()
         finally:
@@ -157,7 +147,6 @@ class Live:
         await self._elector.run()
 
     async def _schedule(self) -> None:
-        """Schedule until stopped."""
         if not self._has_synced:
             _log.info("Starting informers and waiting for sync...")
             await self._sync()
@@ -176,10 +165,9 @@ class Live:
         if not release_asked_for(self._options):
             watch_begun, gates = self._replica.watching.contact.watch_begun, self._options.feature_gates
             asking = server_release.follow(watch_begun, self._client, gates.release, random.Random().random)
-            self._start(asking, "release")
-        self._start(self._replica.watching.run(), "watches")
-        await self._replica.watching.settled()
-        settle_down()
+            self._tasks.start(asking, "release")
+        self._tasks.start(self._replica.watching.run(), "watches")
+        await self._replica.sync()
         self._has_synced = True
         _log.v(3).info("Handlers synced")
 
@@ -195,14 +183,10 @@ class Live:
         self._replica.scheduler.stop()
         cycles = self._cycles if self._elector is not None else work
         if self._is_asked_to_end and self._replica.watching.is_scheduling and cycles is not None:
-            await asyncio.wait({cycles}, timeout=SETTLE_SECONDS)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._replica.recorder.drain(), DRAIN_SECONDS)
+            await self._replica.settle(cycles)
         work.cancel()
         await asyncio.wait({work})
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
     def _exit_code(self) -> int:
         if self._fault is not None:
@@ -234,13 +218,16 @@ class Live:
         candidate = Candidate(f"{socket.gethostname()}_{uuid.uuid4()}", now, random.Random().random)
         self._metrics.lead(election.resource_name, False)
         callbacks = Callbacks(
-            self._begin, self._stop_leading, _see_leader, lambda: self._metrics.renew_slowly(election.resource_name)
+            self._begin,
+            self._stop_leading,
+            lambda identity: _log.info("New leader elected", identity=identity),
+            lambda: self._metrics.renew_slowly(election.resource_name),
         )
         return Elector(lock, candidate, timing, callbacks)
 
     def _begin(self) -> None:
         self._metrics.lead(self._configuration.leader_election.resource_name, True)
-        self._cycles = self._start(self._schedule(), "cycles")
+        self._cycles = self._tasks.start(self._schedule(), "cycles")
 
     def _stop_leading(self) -> None:
         """Make an end of the cycles at once; what is still under way may write nothing any more."""
@@ -254,15 +241,8 @@ class Live:
 
     # Tasks and signals
 
-    def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._end_with)
-        return task
-
     def _end_with(self, task: asyncio.Task[None]) -> None:
         """End everything when a task ends: all but a reload go on for as long as we do."""
-        self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
             self._fault = self._fault or task.exception()
         if task.get_name() != "reload":
@@ -272,7 +252,7 @@ class Live:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ask_to_end)
-        loop.add_signal_handler(signal.SIGHUP, lambda: self._start(self._reload(), "reload"))
+        loop.add_signal_handler(signal.SIGHUP, lambda: self._tasks.start(self._reload(), "reload"))
         loop.add_signal_handler(signal.SIGUSR2, self._replica.watching.submit, self._replica.dump)
 
     def _ask_to_end(self) -> None:
@@ -292,7 +272,3 @@ class Live:
         election_problem = self._elector.problem if self._elector is not None else None
         health = Health(lambda: self._is_asked_to_end, self._sync_problem, election_problem)
         return pages_of(self._options, self._replica, health, self._logging)
-
-
-def _see_leader(identity: str) -> None:
-    _log.info("New leader elected", identity=identity)

@@ -199,14 +199,9 @@ FLAGS: Final = {
     if each.metadata
 }
 
+#: Flags with the fields of the configuration that they are for.
 _ELECTION: Final = {
-    "leader-elect": "leader_elect",
-    "leader-elect-lease-duration": "lease_duration",
-    "leader-elect-renew-deadline": "renew_deadline",
-    "leader-elect-retry-period": "retry_period",
-    "leader-elect-resource-lock": "resource_lock",
-    "leader-elect-resource-name": "resource_name",
-    "leader-elect-resource-namespace": "resource_namespace",
+    flag: flag.removeprefix("leader-elect-").replace("-", "_") for flag in FLAGS if flag.startswith("leader-elect")
 }
 _CLIENT: Final = {
     "kubeconfig": "kubeconfig",

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from stowplan.cache.cache import Cache
-from stowplan.cache.objects import Groups, Objects
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.engine.background_tasks import ClusterChanges
 from stowplan.engine.ports import Note, Writer
@@ -42,55 +41,28 @@ class Unmeasured:
         """Forget it."""
 
 
-@dataclass(slots=True)
 class PluginHandle:
-    """The handle of every plugin of every profile of one cluster."""
+    """The handle of every plugin of every profile of one cluster; `framework/handle.py` says what each part is for."""
 
-    cache: Cache
-    feature_gates: FeatureGates
-    #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
-    draw: Callable[[int], int]
-    nominations: Nominations = field(default_factory=Nominations)
-    waiting_pods: WaitingPods = field(default_factory=WaitingPods)
-    evictions: Evictions = field(init=False)
-    #: Measures the plugins of all profiles; runs when a scheduler is put together.
-    stopwatch: Stopwatch = field(default_factory=Stopwatch)
-    #: Told when changes were applied.
-    cluster_changes: ClusterChanges = field(default_factory=ClusterChanges)
-    #: The resource claims on their way to the cluster.
-    claims: ClaimTracker = field(init=False)
-    #: Where plugins count their own work.
-    measures: Measures = field(default_factory=Unmeasured)
-    #: What plugins write to; without one, what they write is done here.
-    writer: Writer | None = None
-    #: Where bind plugins post to.
-    binder: Binder = field(init=False)
-    extenders: tuple[Extender, ...] = ()
-
-    def __post_init__(self) -> None:
-        self.evictions = Evictions(self.cache, self.waiting_pods)
-        self.claims = ClaimTracker(self.cache.objects, self.cache.table.reads, self.feature_gates)
-        self.binder = CacheWriter(self.cache)
-
-    @property
-    def listers(self) -> Objects:
-        """What plugins list."""
-        return self.cache.objects
-
-    @property
-    def assumptions(self) -> Objects:
-        """Where plugins say what they are about to make of objects."""
-        return self.cache.objects
-
-    @property
-    def pods(self) -> Cache:
-        """Where plugins that preempt find the placed pods."""
-        return self.cache
-
-    @property
-    def groups(self) -> Groups:
-        """Where plugins that place gangs find the pod groups and their members."""
-        return self.cache.groups
+    def __init__(self, cache: Cache, feature_gates: FeatureGates, draw: Callable[[int], int]) -> None:
+        self.cache, self.feature_gates = cache, feature_gates
+        #: Where a search for victims starts; drawn apart from ties, so that neither disturbs the other.
+        self.draw = draw
+        self.listers = self.assumptions = cache.objects
+        self.pods, self.groups = cache, cache.groups
+        self.nominations, self.waiting_pods = Nominations(), WaitingPods()
+        self.evictions = Evictions(cache, self.waiting_pods)
+        #: Measures the plugins of all profiles; runs when a scheduler is put together.
+        self.stopwatch = Stopwatch()
+        #: Told when changes were applied.
+        self.cluster_changes = ClusterChanges()
+        #: The resource claims on their way to the cluster.
+        self.claims = ClaimTracker(cache.objects, cache.table.reads, feature_gates)
+        self.measures: Measures = Unmeasured()
+        #: What plugins write to; without one, what they write is done here.
+        self.writer: Writer | None = None
+        self.binder: Binder = CacheWriter(cache)
+        self.extenders: tuple[Extender, ...] = ()
 
     @property
     def writes(self) -> ObjectWriter:

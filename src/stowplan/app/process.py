@@ -58,6 +58,30 @@ def settle_down() -> None:
     gc.set_threshold(*_PACE)
 
 
+class Tasks:
+    """Tasks that are ended together; `on_end` hears of each that ends."""
+
+    def __init__(self, on_end: Callable[[asyncio.Task[None]], None] = lambda task: None) -> None:
+        self._on_end = on_end
+        self._running: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None], name: str | None = None) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._end)
+        return task
+
+    async def cancel(self) -> None:
+        """End all of them."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        self._on_end(task)
+
+
 class Closable(Protocol):
     """Something that is open on the loop it was used on."""
 

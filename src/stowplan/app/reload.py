@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -110,10 +110,6 @@ def _changed_profiles(current: Configuration, wanted: Configuration) -> list[str
     return changed or ["order of profiles"]
 
 
-Build: TypeAlias = Callable[[Configuration], Built]
-Swap: TypeAlias = Callable[[Configuration, Built], None]
-
-
 @dataclass(slots=True)
 class Reloader:
     """Owns the configuration in force, and at most one that waits to replace it.
@@ -123,8 +119,8 @@ class Reloader:
 
     configuration: Configuration
     registry: Registry
-    build: Build
-    swap: Swap
+    build: Callable[[Configuration], Built]
+    swap: Callable[[Configuration, Built], None]
     gates: FeatureGates = DEFAULT_GATES
     reading: Reading = AS_IT_IS
     _waiting: tuple[Configuration, Built] | None = field(default=None, init=False)

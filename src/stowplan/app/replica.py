@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,12 +17,11 @@ from stowplan.app.assembly import assemble, reassemble
 from stowplan.app.cluster import Built, Cluster, Ties
 from stowplan.app.configuration import queue_limits_of, reading
 from stowplan.app.options import RunOptions
-from stowplan.app.process import now
+from stowplan.app.process import Tasks, now, settle_down
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader
 from stowplan.app.watching import Watching, watched
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import Note, Timeouts, Writer
-from stowplan.framework.extender import Extender
 from stowplan.framework.handle import ConflictError
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
@@ -34,6 +34,8 @@ from stowplan.observe.metrics import Metrics
 from stowplan.observe.report_log import log_report, tell_all
 from stowplan.observe.timeline import Timeline
 
+SETTLE_SECONDS: Final = 5.0
+DRAIN_SECONDS: Final = 1.0
 #: Writes may have to wait for their turn; how long the server may take, and be away, is up to `kube`.
 TIMEOUTS: Final = Timeouts(bind_seconds=900.0, write_seconds=900.0)
 
@@ -94,14 +96,31 @@ class Replica:
             options.feature_gates,
             reading(options),
         )
-        self._retiring: set[asyncio.Task[None]] = set()
-        self._listen()
+        #: Extenders that are used no more are closed when they have answered what they were asked: one may be binding.
+        self._retiring = Tasks()
+        self.metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
+        plugins, handle, environment = self.metrics.plugins, self.cluster.handle, self.scheduler.environment
+        handle.stopwatch.have_noted(plugins.note, plugins.note_awaited)
+        handle.measures = self.metrics.series
+        environment.tell = tell_all(self.metrics, log_report, self.timeline)
+        environment.note_point = plugins.point_ended
+
+    async def sync(self) -> None:
+        """Wait until the cluster is known; `watching` must be running."""
+        await self.watching.settled()
+        settle_down()
+
+    async def settle(self, cycles: asyncio.Task[None], *drains: Callable[[], Awaitable[None]]) -> None:
+        """Let bindings end, then what `drains` and the recorder have to write, but neither for long."""
+        await asyncio.wait({cycles}, timeout=SETTLE_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                for drain in (*drains, self.recorder.drain):
+                    await drain()
 
     async def close(self) -> None:
         """Close the extenders, also those that were done away with and still owe an answer."""
-        for task in self._retiring:
-            task.cancel()
-        await asyncio.gather(*self._retiring, return_exceptions=True)
+        await self._retiring.cancel()
         for extender in self.cluster.extenders:
             await extender.close()
 
@@ -124,7 +143,7 @@ class Replica:
 
     def _swap(self, configuration: Configuration, built: Built) -> None:
         for extender in self.cluster.extenders:
-            self._retire(extender)
+            self._retiring.start(extender.retire())
         self.cluster.use(configuration, built)
         reassemble(self.cluster, self.scheduler)
         known = {informer.resource.name for informer in self.watching.informers}
@@ -132,20 +151,6 @@ class Replica:
         missing = sorted({one.name for one in needed if one.name not in known})
         if missing:
             _log.error(None, "New plugins need resources that are not watched; restart the scheduler", missing=missing)
-
-    def _retire(self, extender: Extender) -> None:
-        """Close an extender that is used no more as soon as it has answered what it was asked: it may be binding."""
-        task = asyncio.get_running_loop().create_task(extender.retire())
-        self._retiring.add(task)
-        task.add_done_callback(self._retiring.discard)
-
-    def _listen(self) -> None:
-        metrics = self.metrics
-        metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
-        self.cluster.handle.stopwatch.have_noted(metrics.plugins.note, metrics.plugins.note_awaited)
-        self.cluster.handle.measures = metrics.series
-        self.scheduler.environment.tell = tell_all(metrics, log_report, self.timeline)
-        self.scheduler.environment.note_point = metrics.plugins.point_ended
 
 
 def _make_cluster(settings: ReplicaSettings) -> Cluster:

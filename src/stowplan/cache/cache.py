@@ -41,7 +41,6 @@ class Cache:
     """Nodes, placed pods, and the other objects that plugins list."""
 
     def __init__(self, rules: requests.RequestRules = requests.USUAL) -> None:
-        """Know nothing yet; `rules` say how pods are weighed."""
         self.table = Table(rules)
         self.objects = Objects(self.table.reads)
         self.groups = Groups()

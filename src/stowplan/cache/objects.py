@@ -33,40 +33,12 @@ class ObjectStore:
         # Namespace and name by change; the last one led to `version`.
         self._changed: list[tuple[str, str]] = []
         #: What the cluster has, where it is assumed to be another.
-        self._real: dict[tuple[str, str], Any] = {}
+        self.real: dict[tuple[str, str], Any] = {}
 
     def put(self, found: Any) -> None:
         meta = found.metadata
-        real = self._real.get((meta.namespace, meta.name))
-        if real is not None:
-            if meta.resource_version and meta.resource_version == real.metadata.resource_version:
-                # Nothing has happened to it: what is assumed of it is still to come.
-                return
-            del self._real[meta.namespace, meta.name]
-        self._set(found)
-
-    def remove(self, namespace: str, name: str) -> None:
-        self._real.pop((namespace, name), None)
-        if self.by_namespace.get(namespace, {}).pop(name, None) is not None:
-            self._mark(namespace, name)
-
-    def assume(self, found: Any) -> None:
-        meta = found.metadata
-        known = self.by_namespace.get(meta.namespace, {}).get(meta.name)
-        if known is None:
-            raise LookupError(f"{found.kind} {meta.name!r} is not known; only what there is can be assumed to change")
-        self._real.setdefault((meta.namespace, meta.name), known)
-        self._set(found)
-
-    def restore(self, namespace: str, name: str) -> None:
-        real = self._real.pop((namespace, name), None)
-        if real is not None:
-            self._set(real)
-
-    def _set(self, found: Any) -> None:
-        meta = found.metadata
         self.by_namespace.setdefault(meta.namespace, {})[meta.name] = found
-        self._mark(meta.namespace, meta.name)
+        self.mark(meta.namespace, meta.name)
 
     def changed(self, since: int) -> list[tuple[str, str]] | None:
         """Return what changed after a version; None if that is not remembered."""
@@ -75,7 +47,7 @@ class ObjectStore:
             return None
         return self._changed[len(self._changed) - behind :]
 
-    def _mark(self, namespace: str, name: str) -> None:
+    def mark(self, namespace: str, name: str) -> None:
         self.version += 1
         self.journal.mark_all()
         self._changed.append((namespace, name))
@@ -92,19 +64,37 @@ class Objects:
 
     def put(self, found: Any) -> None:
         """Add an object, or replace the one of the same kind, namespace and name."""
-        self._store(found.kind).put(found)
+        store, meta = self._store(found.kind), found.metadata
+        real = store.real.get((meta.namespace, meta.name))
+        if real is not None:
+            if meta.resource_version and meta.resource_version == real.metadata.resource_version:
+                # Nothing has happened to it: what is assumed of it is still to come.
+                return
+            del store.real[meta.namespace, meta.name]
+        store.put(found)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Drop an object; nothing happens if it is not there."""
-        self._store(kind).remove(namespace, name)
+        store = self._store(kind)
+        store.real.pop((namespace, name), None)
+        if store.by_namespace.get(namespace, {}).pop(name, None) is not None:
+            store.mark(namespace, name)
 
     def assume(self, found: Any) -> None:
         """Show an object as it is about to be, until the cluster shows another version of it."""
-        self._store(found.kind).assume(found)
+        store, meta = self._store(found.kind), found.metadata
+        known = store.by_namespace.get(meta.namespace, {}).get(meta.name)
+        if known is None:
+            raise LookupError(f"{found.kind} {meta.name!r} is not known; only what there is can be assumed to change")
+        store.real.setdefault((meta.namespace, meta.name), known)
+        store.put(found)
 
     def restore(self, kind: str, namespace: str, name: str) -> None:
         """Show an object as the cluster has it again; nothing happens if nothing is assumed of it."""
-        self._store(kind).restore(namespace, name)
+        store = self._store(kind)
+        real = store.real.pop((namespace, name), None)
+        if real is not None:
+            store.put(real)
 
     def version(self, kind: str) -> int:
         return self._read(kind).version

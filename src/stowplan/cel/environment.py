@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
 
 from cel_expr_python import cel
@@ -54,7 +55,8 @@ def environment(
     There are `more` functions in it, and others `without` which it does: those that the extensions have.
     """
     usual_ones = [function for function in functions.of_kubernetes() if function.name not in without]
-    listed = groupby(sorted([*usual_ones, *more], key=_name), key=_name)
+    name = attrgetter("name")
+    listed = groupby(sorted([*usual_ones, *more], key=name), key=name)
     strict = Function(STRICT_EQUALS.decode(), False, ("dyn", "dyn"), "bool", values.equals)
     declared = [_declare(name, list(group)) for name, group in listed]
     kubernetes = cel.CelExtension("kubernetes", [*declared, _declare(strict.name, [strict])])
@@ -90,10 +92,6 @@ def in_other_words(message: str) -> str:
         if match:
             return match.expand(words)
     return message
-
-
-def _name(function: Function) -> str:
-    return function.name
 
 
 def _declare(name: str, overloads: Sequence[Function]) -> Any:

@@ -8,7 +8,7 @@ not; `problem` finds both before anything is evaluated.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -114,19 +114,17 @@ class Expr:
         return _OPTIONAL in self.type
 
     def walk(self) -> Iterator[Expr]:
-        """Yield this node and all below it."""
         yield self
         for part in self.parts:
             yield from part.walk()
 
 
 def read(message: bytes) -> Expr:
-    """Read a compiled expression."""
     wrapped = next(value for number, value in _fields(message) if number == _WRAPPED)
     fields = list(_fields(bytes(wrapped)))
-    types = dict(_entry(value) for number, value in fields if number == _TYPES)
+    types = {key: bytes(value) for key, value in _entries(fields, _TYPES)}
     source = next((value for number, value in fields if number == _SOURCE), b"")
-    positions = dict(_numbers(value) for number, value in _fields(bytes(source)) if number == _POSITIONS)
+    positions = {key: int(value or 0) for key, value in _entries(_fields(bytes(source)), _POSITIONS)}
     tree = next(value for number, value in fields if number == _TREE)
     return _node(bytes(tree), types, positions)
 
@@ -170,15 +168,12 @@ def _name(message: bytes, number: int) -> str:
 
 
 def _parts(kind: int, message: bytes) -> tuple[str, list[bytes]]:
-    """Return what a node does, and its parts."""
     fields = [(number, bytes(value)) for number, value in _fields(message) if not isinstance(value, int)]
     if kind == _CALL:
         function = next(value.decode() for number, value in fields if number == _FUNCTION)
         return function, [value for number, value in fields if number != _FUNCTION]
-    if kind == _SELECT:
-        return "select", [value for number, value in fields if number == 1]
-    if kind == _LIST:
-        return "list", [value for number, value in fields if number == 1]
+    if kind in (_SELECT, _LIST):
+        return "select" if kind == _SELECT else "list", [value for number, value in fields if number == 1]
     if kind == _STRUCT:
         entries = [value for number, value in fields if number == 2]
         return "map", [bytes(part) for entry in entries for number, part in _fields(entry) if number in (3, 4)]
@@ -212,11 +207,9 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _entry(message: int | bytes) -> tuple[int, bytes]:
-    found = dict(_fields(bytes(message)))
-    return int(found.get(1, 0)), bytes(found.get(2, b""))
-
-
-def _numbers(message: int | bytes) -> tuple[int, int]:
-    found = dict(_fields(bytes(message)))
-    return int(found.get(1, 0)), int(found.get(2, 0))
+def _entries(fields: Iterable[tuple[int, int | bytes]], wanted: int) -> Iterator[tuple[int, int | bytes]]:
+    """Yield keys, which are numbers, and values of a field that is a map."""
+    for number, message in fields:
+        if number == wanted:
+            found = dict(_fields(bytes(message)))
+            yield int(found.get(1, 0)), found.get(2, b"")

@@ -52,7 +52,7 @@ def of_kubernetes() -> list[Function]:
     """Return all of them. Those of features that are off are there too, as for expressions that are stored already."""
     return [
         Function("quantity", False, ("string",), "carrier", _quantity),
-        Function("isQuantity", False, ("string",), "bool", _is_quantity),
+        Function("isQuantity", False, ("string",), "bool", _can(_quantity)),
         Function("sign", False, ("dyn",), "int", _asking(QUANTITY, "sign", lambda number: number.sign)),
         Function("isInteger", True, ("dyn",), "bool", _asking(QUANTITY, "isInteger", _is_integer)),
         Function("asInteger", True, ("dyn",), "int", _asking(QUANTITY, "asInteger", _as_integer)),
@@ -61,8 +61,8 @@ def of_kubernetes() -> list[Function]:
         Function("sub", True, ("dyn", "dyn"), "carrier", _combining("sub", -1)),
         Function("semver", False, ("string",), "carrier", _semver),
         Function("semver", False, ("string", "bool"), "carrier", _semver),
-        Function("isSemver", False, ("string",), "bool", _is_semver),
-        Function("isSemver", False, ("string", "bool"), "bool", _is_semver),
+        Function("isSemver", False, ("string",), "bool", _can(_semver)),
+        Function("isSemver", False, ("string", "bool"), "bool", _can(_semver)),
         Function("major", True, ("dyn",), "int", _asking(VERSION, "major", lambda version: version.major)),
         Function("minor", True, ("dyn",), "int", _asking(VERSION, "minor", lambda version: version.minor)),
         Function("patch", True, ("dyn",), "int", _asking(VERSION, "patch", lambda version: version.patch)),
@@ -110,24 +110,21 @@ def _quantity(text: str) -> Carrier:
     return of_quantity(Quantity.parse(text))
 
 
-def _is_quantity(text: str) -> bool:
-    try:
-        Quantity.parse(text)
-    except QuantityError:
-        return False
-    return True
-
-
 def _semver(text: str, normalises: bool = False) -> Carrier:
     return of_version(values.parse_version(values.normalise_version(text) if normalises else text))
 
 
-def _is_semver(text: str, normalises: bool = False) -> bool:
-    try:
-        _semver(text, normalises)
-    except VersionError:
-        return False
-    return True
+def _can(read: Callable[..., Carrier]) -> Callable[..., bool]:
+    """Return a function that says whether a quantity or version can be read."""
+
+    def ask(*written: Any) -> bool:
+        try:
+            read(*written)
+        except (QuantityError, VersionError):
+            return False
+        return True
+
+    return ask
 
 
 def _comparing(name: str, answer: Callable[[int], Any]) -> Callable[[Any, Any], Any]:
@@ -219,17 +216,14 @@ def _includes(value: Any, wanted: Any) -> bool:
 
 
 def index_of(listed: Any, wanted: Any) -> int:
-    """Return where something is in a list first; -1 if it is not."""
     return next((at for at, each in enumerate(listed) if is_equal(each, wanted)), -1)
 
 
 def last_index_of(listed: list[Any], wanted: Any) -> int:
-    """Return where something is in a list last; -1 if it is not."""
     return next((at for at in reversed(range(len(listed))) if is_equal(listed[at], wanted)), -1)
 
 
 def text_index_of(text: str, wanted: str, start: int = 0) -> int:
-    """Return where a text has another one first; -1 if it has not."""
     if not wanted:
         return start
     if start < 0:
@@ -249,14 +243,12 @@ def text_last_index_of(text: str, wanted: str, start: int | None = None) -> int:
 
 
 def count_up(count: int) -> list[int]:
-    """Return the numbers below `count`."""
     if count > _MOST_COST:
         raise ValueError(COST_EXCEEDED)
     return list(range(count))
 
 
 def slice_of(listed: list[Any], start: int, end: int) -> list[Any]:
-    """Return a part of a list."""
     what = f"cannot slice({start}, {end})"
     if start < 0 or end < 0:
         raise ValueError(f"{what}, negative indexes not supported")
@@ -278,7 +270,6 @@ def flatten(listed: list[Any], depth: int = 1) -> list[Any]:
 
 
 def distinct(listed: list[Any]) -> list[Any]:
-    """Return a list without what it has twice."""
     found: list[Any] = []
     for each in listed:
         if index_of(found, each) < 0:
@@ -287,7 +278,6 @@ def distinct(listed: list[Any]) -> list[Any]:
 
 
 def sort(listed: list[Any]) -> list[Any]:
-    """Return a list in order."""
     if not listed:
         return []
     kinds = {kind_of(each) for each in listed}
@@ -299,12 +289,10 @@ def sort(listed: list[Any]) -> list[Any]:
 
 
 def is_sorted(listed: list[Any]) -> bool:
-    """Say whether a list is in order."""
     return all(_in_order(a, b) for a, b in pairwise(listed))
 
 
 def total(listed: list[Any]) -> Any:
-    """Return the sum of a list."""
     if any(kind_of(each) not in ("int", "double") for each in listed):
         raise TypeError(NO_OVERLOAD)
     return sum(listed)

@@ -47,10 +47,7 @@ def check(pattern: str) -> int:
     """Return the weight of a pattern. Raise PatternError if it is none, or is too heavy."""
     if r"\C" in re.sub(r"\\[^C]", "", pattern):
         raise PatternError(r"error parsing regexp: invalid escape sequence: `\C`")
-    if len(pattern) > _LONGEST:
-        raise PatternError("error parsing regexp: expression too large")
-    found = weight(pattern)
-    if found > MOST_WEIGHT:
+    if len(pattern) > _LONGEST or (found := weight(pattern)) > MOST_WEIGHT:
         raise PatternError("error parsing regexp: expression too large")
     matches(pattern, "")
     return found

@@ -31,13 +31,11 @@ class NoOverloadError(TypeError):
 
 
 def of_quantity(quantity: Quantity) -> Carrier:
-    """Return what stands for a quantity."""
     # Adding and taking away makes it decimal, so that equal amounts have one spelling.
     return {QUANTITY: (_ONE + quantity - _ONE).canonical}
 
 
 def of_version(version: Version) -> Carrier:
-    """Return what stands for a version."""
     return {VERSION: version.text}
 
 
@@ -67,12 +65,10 @@ def equals(one: object, other: object) -> bool:
 
 
 def quantity_in(carrier: Carrier) -> Quantity:
-    """Return the quantity that something stands for."""
     return Quantity.parse(carrier[QUANTITY])
 
 
 def version_in(carrier: Carrier) -> Version:
-    """Return the version that something stands for."""
     return parse_version(carrier[VERSION])
 
 

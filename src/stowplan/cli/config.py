@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from stowplan.cli import HelpfulGroup, options, output
-from stowplan.cli.inputs import make_cluster, read_settings
+from stowplan.cli.inputs import make_cluster
 from stowplan.cli.output import BadConfigError
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.load import to_yaml
@@ -30,13 +28,12 @@ def check(ctx: click.Context, path: str, legacy_config: bool, gates: FeatureGate
     the configuration is read from the standard input. What has no effect is told, and refuses nothing.
     """
     try:
-        settings = read_settings(_given(path, legacy_config, gates))
-        cluster = make_cluster(settings)
+        cluster, notes = make_cluster({"config_path": path, "legacy_config": legacy_config, "gates": gates})
     except BadConfigError as error:
         # Being told no is an answer here, not misuse.
         error.show()
         ctx.exit(1)
-    output.write_notes(settings.notes)
+    output.write_notes(notes)
     click.echo(f"OK: {path}; profiles: {', '.join(cluster.profiles)}")
 
 
@@ -50,11 +47,6 @@ def show(path: str | None, legacy_config: bool, gates: FeatureGates) -> None:
     This is what kube-scheduler writes with --write-config-to, with keys in the order of their names.
     """
     # Building the profiles, too, so that nothing is shown that a scheduler would refuse.
-    settings = read_settings(_given(path, legacy_config, gates))
-    cluster = make_cluster(settings)
-    output.write_notes(settings.notes)
+    cluster, notes = make_cluster({"config_path": path, "legacy_config": legacy_config, "gates": gates})
+    output.write_notes(notes)
     click.echo(to_yaml(cluster.config), nl=False)
-
-
-def _given(path: str | None, legacy_config: bool, gates: FeatureGates) -> dict[str, Any]:
-    return {"config_path": path, "legacy_config": legacy_config, "gates": gates}

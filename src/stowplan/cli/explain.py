@@ -5,17 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from stowplan.cli import options, output
 from stowplan.cli.output import BadInputError
-
-if TYPE_CHECKING:
-    from stowplan.cli.inputs import Inputs
-    from stowplan.model.pod import Pod
-    from stowplan.observe.explanation import Explanation, NodeReport
 
 
 @click.command("explain")
@@ -82,58 +77,26 @@ def _ask(name: str, given: Mapping[str, Any]) -> None:
 
 def _explain_files(name: str, files: Sequence[str], given: Mapping[str, Any]) -> None:
     # Loaded here: who asks another process need not wait for them.
-    from stowplan.cli.inputs import make_cluster, put_in, read_objects, read_settings
+    from stowplan.app.inspection import ExplainQuery, as_data, as_pending, as_text
+    from stowplan.cli.inputs import find_pod, make_cluster, put_in, read_objects
 
-    settings = read_settings(given)
-    cluster = make_cluster(settings)
+    cluster, notes = make_cluster(given)
     inputs = read_objects(files, given["gates"])
-    pod = _as_pending(inputs, name)
+    pod = find_pod(inputs, name)
+    # It would be in its own way.
+    del inputs.pods[pod.key]
     put_in(cluster, inputs)
     if pod.spec.scheduler_name not in cluster.profiles:
-        raise BadInputError(_no_profile(pod, cluster.profiles))
-    explanation = cluster.explain(pod)
-    reports = [_report(explanation, node) for node in given["nodes"]]
-    output.write_notes((*settings.notes, *inputs.notes))
+        problem = f"spec.schedulerName: no profile {pod.spec.scheduler_name!r}"
+        raise BadInputError(f"pod {pod.key!r}: {problem}; the profiles are: {', '.join(sorted(cluster.profiles))}")
+    explanation = cluster.explain(as_pending(pod))
+    for node in given["nodes"]:
+        if node not in explanation.nodes:
+            count = len(explanation.nodes)
+            raise BadInputError(f"node {node!r} is in none of the files; name one of the {count} that are")
+    output.write_notes((*notes, *inputs.notes))
+    query = ExplainQuery(pod.key, given["nodes"], given["all_nodes"], given["top"], output.width())
     if given["form"] == "text":
-        _write_text(explanation, reports, given)
+        click.echo(as_text(explanation, None, query), nl=False)
     else:
-        _write_data(explanation, reports, given)
-
-
-def _as_pending(inputs: Inputs, name: str) -> Pod:
-    """Take the pod out of the cluster; it would otherwise be in its own way."""
-    from msgspec.structs import replace
-
-    pod = inputs.find(name)
-    del inputs.pods[pod.key]
-    return replace(pod, spec=replace(pod.spec, node_name=""))
-
-
-def _no_profile(pod: Pod, known: Any) -> str:
-    profiles = ", ".join(sorted(known))
-    return f"pod {pod.key!r}: spec.schedulerName: no profile {pod.spec.scheduler_name!r}; the profiles are: {profiles}"
-
-
-def _report(explanation: Explanation, name: str) -> NodeReport:
-    if name not in explanation.nodes:
-        raise BadInputError(f"node {name!r} is in none of the files; name one of the {len(explanation.nodes)} that are")
-    return explanation.nodes[name]
-
-
-def _write_text(explanation: Explanation, reports: Sequence[NodeReport], given: Mapping[str, Any]) -> None:
-    from stowplan.observe.explanation import render, render_every_node, render_node
-
-    width = output.width()
-    click.echo(render(explanation, width, given["top"]))
-    if given["all_nodes"]:
-        click.echo(f"\n{render_every_node(explanation, width)}")
-    for report in reports:
-        click.echo(f"\n{render_node(report, width)}")
-
-
-def _write_data(explanation: Explanation, reports: Sequence[NodeReport], given: Mapping[str, Any]) -> None:
-    from stowplan.observe.explanation import node_summary, summary
-
-    shown = explanation.nodes.values() if given["all_nodes"] else reports
-    nodes = {report.name: node_summary(report) for report in shown}
-    output.write_data({**summary(explanation, given["top"]), "nodes": nodes}, given["form"])
+        output.write_data(as_data(explanation, None, query), given["form"])

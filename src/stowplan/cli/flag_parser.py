@@ -115,27 +115,16 @@ def _bool(text: str) -> bool:
     return _BOOLS[text]
 
 
-def _int(text: str) -> int:
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise ValueError(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+def _or_told(read: Callable[[str], Any], problem: str) -> Callable[[list[str]], Any]:
+    """Read the last value; what is wrong with it is said in Go's words, which end in the text."""
 
+    def value(texts: list[str]) -> Any:
+        try:
+            return read(texts[-1])
+        except ValueError:
+            raise ValueError(problem.format(texts[-1])) from None
 
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f'strconv.ParseFloat: parsing "{text}": invalid syntax') from None
-
-
-def _ip(text: str) -> str:
-    if not text:
-        return ""
-    try:
-        return str(ipaddress.ip_address(text.strip()))
-    except ValueError:
-        raise ValueError(f'failed to parse IP: "{text}"') from None
+    return value
 
 
 def _strings(texts: list[str]) -> tuple[str, ...]:
@@ -168,10 +157,10 @@ def _last(read: Callable[[str], Any]) -> Callable[[list[str]], Any]:
 _READERS: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
     "string": _last(str),
     "bool": _last(_bool),
-    "int": _last(_int),
-    "float": _last(_float),
+    "int": _or_told(lambda text: int(text, 0), 'strconv.ParseInt: parsing "{}": invalid syntax'),
+    "float": _or_told(float, 'strconv.ParseFloat: parsing "{}": invalid syntax'),
     "duration": _last(duration.parse),
-    "ip": _last(_ip),
+    "ip": _or_told(lambda text: text and str(ipaddress.ip_address(text.strip())), 'failed to parse IP: "{}"'),
     "strings": _strings,
     "metricLabels": _metric_labels,
     "version": _last(_version),

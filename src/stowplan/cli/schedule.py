@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
+import msgspec
 
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.cli import options, output
-from stowplan.cli.inputs import Inputs, in_queue_order, make_cluster, put_in, read_objects, read_settings
+from stowplan.cli.inputs import find_pod, in_queue_order, make_cluster, put_in, read_objects
 from stowplan.cli.output import BadInputError
 from stowplan.engine.failure import Chosen, Failed, Refused, Result
 from stowplan.framework.profile import Profile
@@ -18,26 +18,13 @@ from stowplan.model.pod import Pod
 from stowplan.observe.explanation import Explanation, render, summary
 
 if TYPE_CHECKING:
+    from stowplan.local.file_cluster import FileCluster
     from stowplan.local.outcome import Shortfall
 
 T = TypeVar("T", bound=Result | Gated)
 
 #: The points of the binding cycle, by their upstream names.
 _POINTS: Final = {"permit": "Permit", "pre_bind": "PreBind", "bind": "Bind", "post_bind": "PostBind"}
-
-
-@dataclass(slots=True)
-class Results:
-    """What became of the pods, in the order in which they had their turn."""
-
-    #: Workloads whose pods the API refused.
-    unmade: tuple[Shortfall, ...]
-    results: list[Result | Gated] = field(default_factory=list)
-    explanations: list[Explanation] = field(default_factory=list)
-
-    def of(self, kind: type[T]) -> list[T]:
-        """Return the results of one kind: Chosen, Gated, Refused, or Failed where nothing could be decided."""
-        return [one for one in self.results if isinstance(one, kind)]
 
 
 @click.command("schedule")
@@ -67,32 +54,42 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     standard input. Exits with 1 if a pod was refused or its attempt
     failed, with 2 if nothing could be scheduled.
     """
-    settings = read_settings(given)
-    cluster = make_cluster(settings, given["ties"], given["seed"])
-    output.write_notes((*settings.notes, *_unasked_plugins(cluster.profiles.values())))
+    cluster, notes = make_cluster(given)
+    output.write_notes((*notes, *_unasked_plugins(cluster.profiles.values())))
     inputs = read_objects(given["files"], given["gates"])
-    wanted = {inputs.find(name).key for name in given["explained"]}
+    wanted = {find_pod(inputs, name).key for name in given["explained"]}
     put_in(cluster, inputs)
     ours = _ours(cluster, inputs)
     output.write_notes(inputs.notes)
-    if inputs.is_about_nothing or not (ours or inputs.unmade):
-        left = f"{output.counted(len(inputs.pending), 'pending pod')}, for other schedulers"
-        raise BadInputError(f"nothing to schedule: {inputs.is_about_nothing or left}")
-    outcomes = Results(inputs.unmade)
+    if not (ours or inputs.unmade):
+        raise BadInputError(f"nothing to schedule: {_why_nothing(inputs)}")
+    results: list[Result | Gated] = []
+    explanations: list[Explanation] = []
     for pod in in_queue_order(cluster, ours):
         if pod.key in wanted:
-            outcomes.explanations.append(cluster.explain(pod))
-        outcomes.results.append(cluster.schedule(pod))
+            explanations.append(cluster.explain(pod))
+        results.append(cluster.schedule(pod))
     if given["form"] == "table":
-        _write(outcomes, given["top"])
+        _write(results, inputs.unmade)
+        for explanation in explanations:
+            click.echo(f"\n{render(explanation, output.width(), given['top'])}")
     else:
-        output.write_data(_as_data(outcomes, given["top"]), given["form"])
-    is_good = not outcomes.unmade and not any(isinstance(one, Refused | Failed) for one in outcomes.results)
+        shown = [summary(explanation, given["top"]) for explanation in explanations]
+        output.write_data({**_as_data(results, inputs.unmade), "explanations": shown}, given["form"])
+    is_good = not inputs.unmade and not any(isinstance(one, Refused | Failed) for one in results)
     if not is_good and not given["allow_refused"]:
         ctx.exit(1)
 
 
-def _ours(cluster: Cluster, inputs: Inputs) -> list[Pod]:
+def _why_nothing(inputs: FileCluster) -> str:
+    if inputs.pending:
+        return f"{output.counted(len(inputs.pending), 'pending pod')}, for other schedulers"
+    if inputs.pods:
+        return f"{output.counted(len(inputs.pods), 'pod')} in the files, none of them pending"
+    return "no pod is in the files, nor a workload that makes some"
+
+
+def _ours(cluster: Cluster, inputs: FileCluster) -> list[Pod]:
     """Return the pending pods that a profile is responsible for, as a scheduler sees them."""
     ours = []
     for pod in inputs.pending:
@@ -122,21 +119,24 @@ def _unasked(plugin: str, points: list[str]) -> str:
     return f"plugin {plugin!r}: {' and '.join(points)} {verb} not asked here; `stowplan up --once` asks {whom}"
 
 
-def _write(outcomes: Results, top: int) -> None:
-    placed = outcomes.of(Chosen)
+def _of(kind: type[T], results: Iterable[Result | Gated]) -> list[T]:
+    """Return the results of one kind: Chosen, Gated, Refused, or Failed where nothing could be decided."""
+    return [one for one in results if isinstance(one, kind)]
+
+
+def _write(results: list[Result | Gated], unmade: Iterable[Shortfall]) -> None:
+    placed = _of(Chosen, results)
     if placed:
         output.write_table(("pod", "node", "feasible nodes", "score"), map(_row, placed))
     for word, unplaced in (
-        ("held back", outcomes.of(Gated)),
-        ("refused", outcomes.of(Refused)),
-        ("failed", outcomes.of(Failed)),
+        ("held back", _of(Gated, results)),
+        ("refused", _of(Refused, results)),
+        ("failed", _of(Failed, results)),
     ):
         for one in unplaced:
             click.echo(f"{word} {one.pod.key}: {one.message}")
-    output.write_unmade(outcomes.unmade)
-    click.echo(f"{len(placed)} of {len(outcomes.results)} pending pods placed")
-    for explanation in outcomes.explanations:
-        click.echo(f"\n{render(explanation, output.width(), top)}")
+    output.write_unmade(unmade)
+    click.echo(f"{len(placed)} of {len(results)} pending pods placed")
 
 
 def _row(chosen: Chosen) -> tuple[str, str, str, str]:
@@ -144,18 +144,17 @@ def _row(chosen: Chosen) -> tuple[str, str, str, str]:
     return chosen.pod.key, chosen.node_name, str(chosen.feasible_count), total
 
 
-def _as_data(outcomes: Results, top: int) -> dict[str, Any]:
+def _as_data(results: list[Result | Gated], unmade: Iterable[Shortfall]) -> dict[str, Any]:
     return {
         "placements": [
             {"pod": c.pod.key, "node": c.node_name, "feasibleNodes": c.feasible_count, "score": c.total}
-            for c in outcomes.of(Chosen)
+            for c in _of(Chosen, results)
         ],
-        "refused": [{"pod": refused.pod.key, "message": refused.message} for refused in outcomes.of(Refused)],
-        "failed": [{"pod": failed.pod.key, "message": failed.message} for failed in outcomes.of(Failed)],
+        "refused": [{"pod": refused.pod.key, "message": refused.message} for refused in _of(Refused, results)],
+        "failed": [{"pod": failed.pod.key, "message": failed.message} for failed in _of(Failed, results)],
         "held": [
             {"pod": gated.pod.key, "plugin": gated.rejection.plugin, "reasons": list(gated.rejection.reasons)}
-            for gated in outcomes.of(Gated)
+            for gated in _of(Gated, results)
         ],
-        "unmade": [{"workload": one.workload, "pods": one.pods, "message": one.message} for one in outcomes.unmade],
-        "explanations": [summary(explanation, top) for explanation in outcomes.explanations],
+        "unmade": msgspec.to_builtins(unmade),
     }

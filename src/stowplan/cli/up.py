@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,14 +21,9 @@ if TYPE_CHECKING:
 
 
 #: What only --once comes to.
-_OF_ONCE: Final = {
-    "timeout": "--timeout",
-    "explains": "--explain",
-    "allow_refused": "--allow-refused",
-    "form": "--output",
-}
+_OF_ONCE: Final = ("timeout", "explains", "allow_refused", "form")
 #: What only the scheduler reads.
-_OF_SCHEDULER: Final = {"config_path": "--config", "legacy_config": "--legacy-config"}
+_OF_SCHEDULER: Final = ("config_path", "legacy_config")
 
 
 @click.command("up")
@@ -105,10 +100,10 @@ def _check_flags(ctx: click.Context, given: Mapping[str, Any]) -> None:
         raise BadInputError("--legacy-config is for a configuration; name it with --config")
 
 
-def _refuse(ctx: click.Context, flags: Mapping[str, str], why: str) -> None:
-    for name, flag in flags.items():
-        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise BadInputError(f"{flag} {why}")
+def _refuse(ctx: click.Context, names: Collection[str], why: str) -> None:
+    for flag in ctx.command.params:
+        if flag.name in names and ctx.get_parameter_source(flag.name) is not ParameterSource.DEFAULT:
+            raise BadInputError(f"{flag.opts[-1]} {why}")
 
 
 def _run(given: Mapping[str, Any]) -> None:
@@ -157,6 +152,7 @@ def _logging(stream: Any) -> Logging:
 
 
 def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
+    from stowplan.app.options import RunOptions
     from stowplan.local.api_endpoint import ApiEndpoint
     from stowplan.local.cluster import ClusterOptions
     from stowplan.local.initial_objects import InitialObjects
@@ -169,14 +165,12 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
     cluster = ClusterOptions(
         endpoint,
         given["data"],
-        given["config_path"] or "",
-        given["gates"],
+        RunOptions(given["config_path"] or "", legacy_config=given["legacy_config"], feature_gates=given["gates"]),
         logging,
         given["seed"],
         given["audit_log"],
         frozenset(given["without"]),
         given["authorization"] == "rbac",
-        given["legacy_config"],
     )
     return UpOptions(
         cluster,

@@ -176,8 +176,6 @@ def _read(kind: schema.FieldType, value: Json, place: FieldPath, faults: list[st
             return [_zero(kind.of, _read(kind.of, each, place.item(i), faults)) for i, each in enumerate(value)]
         case schema.TextMap():
             return _text_map(kind, value, place, faults)
-        case schema.Opaque():
-            return value
         case _:
             return _scalar(kind, value, place)
 
@@ -221,6 +219,8 @@ def _zero(kind: schema.FieldType, found: Any) -> Any:
 
 def _scalar(kind: schema.Scalar, value: Json, place: FieldPath) -> Any:
     match kind.form, value:
+        case "any", _:
+            return value
         case "text", str(text):
             return sound(text)
         case "truth", bool():

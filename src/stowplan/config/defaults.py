@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from stowplan.config.declarations import Arguments, Declarations, PluginArgs, args_type_of, class_name, is_reference
+from stowplan.config.declarations import Declarations, PluginArgs, args_type_of, class_name, is_reference
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration, KubeSchedulerProfile, ListedPlugin, PluginConfig, Plugins, PluginSet
 
@@ -92,16 +92,12 @@ def _arguments(
     named = {each.get("name", ""): None for each in given}
     takers = {name for name, one in known.items() if one.args_type is not None}
     absent = sorted((takers & plugins.names()) - named.keys())
-    written = [(each.get("name", ""), each.get("args")) for each in given] + [(name, {}) for name in absent]
-    return tuple(PluginConfig(name, _defaulted(name, args, known, gates)) for name, args in written)
-
-
-def _defaulted(name: str, args: Any, known: Declarations, gates: FeatureGates) -> Arguments:
-    args_type = args_type_of(name, known)
-    if args_type is None:
-        written: Arguments = args
-        return written
-    return typed(args_type, args, gates)
+    written: list[tuple[str, Any]] = [(each.get("name", ""), each.get("args")) for each in given]
+    written += [(name, {}) for name in absent]
+    return tuple(
+        PluginConfig(name, typed(args_type, args, gates) if (args_type := args_type_of(name, known)) else args)
+        for name, args in written
+    )
 
 
 def _spelled_alike(config: Configuration) -> Configuration:

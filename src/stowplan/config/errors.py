@@ -6,14 +6,13 @@ The rules in `validate.py` and in the arguments of plugins speak through these.
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
 
 from stowplan.model.duration import Duration
-from stowplan.model.label_syntax import each_key_problem, quoted
+from stowplan.model.label_syntax import each_key_problem, shown
 
 Stage = Literal["decode", "validate", "construct"]
 
@@ -34,7 +33,7 @@ class ConfigError(Exception):
 
 
 def invalid(path: str, value: object, why: str) -> str:
-    return f"{path}: Invalid value: {_show(value)}: {why}"
+    return f"{path}: Invalid value: {shown(_plain(value))}: {why}"
 
 
 def required(path: str, why: str = "") -> str:
@@ -46,7 +45,7 @@ def forbidden(path: str, why: str) -> str:
 
 
 def duplicate(path: str, value: object) -> str:
-    return f"{path}: Duplicate value: {_show(value)}"
+    return f"{path}: Duplicate value: {shown(_plain(value))}"
 
 
 def label_key_faults(path: str, key: str) -> list[str]:
@@ -57,12 +56,6 @@ def label_key_faults(path: str, key: str) -> list[str]:
 def child(path: str, name: str) -> str:
     """Name a field below a path; the empty path is the top."""
     return f"{path}.{name}" if path else name
-
-
-def _show(value: object) -> str:
-    if isinstance(value, str):
-        return quoted(value)
-    return json.dumps(_plain(value), separators=(",", ":"), ensure_ascii=False)
 
 
 def _plain(value: object) -> Any:
@@ -86,10 +79,10 @@ def upper_camel(name: str) -> str:
 _CUTOFF = 0.7
 
 
-def suggestion(name: str, known: Iterable[str], most: int = 3) -> str:
+def suggestion(name: str, known: Iterable[str]) -> str:
     """Name what is near; all there is if nothing is."""
     by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=_CUTOFF)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=_CUTOFF)
     if near:
         return f"did you mean {' or '.join(by_lower[match] for match in near)}?"
     return f"known: {', '.join(sorted(by_lower.values()))}"

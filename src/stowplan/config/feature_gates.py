@@ -8,7 +8,7 @@ apart is in `releases.py`, and is asked for here, too (`gates.changed(...)`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Final, Literal
@@ -298,7 +298,7 @@ def _check_settable(asked: Mapping[str, bool], release: str) -> None:
         if name not in stages and name not in _ALL_OF:
             raise FeatureGateError(f"unrecognized feature gate: {name}; {_remedy(name, release)}")
     locked = [
-        f"cannot set feature gate {name} to {_spell(value)}, feature is locked to {_spell(stages[name].default)}"
+        f"cannot set feature gate {name} to {str(value).lower()}, feature is locked to {str(not value).lower()}"
         for name, value in asked.items()
         if name in stages and stages[name].is_locked and value != stages[name].default
     ]
@@ -325,11 +325,6 @@ def _check_needs(state: Mapping[str, bool]) -> None:
     _raise_all(faults)
 
 
-def _raise_all(faults: Iterable[str]) -> None:
-    faults = list(faults)
+def _raise_all(faults: list[str]) -> None:
     if faults:
         raise FeatureGateError(faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]")
-
-
-def _spell(value: bool) -> str:
-    return "true" if value else "false"

@@ -146,7 +146,6 @@ def to_external(config: Configuration) -> dict[str, Any]:
 
 
 def to_yaml(config: Configuration) -> str:
-    """Give the configuration as YAML text."""
     import yaml
 
     text: str = yaml.safe_dump(to_external(config), sort_keys=True, default_flow_style=False)

@@ -27,8 +27,8 @@ _NOBODY_PARALLEL: Final = "one thread decides; only 1 makes a difference, by tak
 def notes(fields: dict[str, Any], config: Configuration, known: Declarations) -> list[str]:
     """Say what of a configuration changes nothing; `fields` are those that the file has."""
     found = [*_top_level(fields, config), *_client(fields)]
-    for index, profile in enumerate(config.profiles):
-        written = _at(fields.get("profiles", []), index)
+    # One that the file does not have is the default one.
+    for written, profile in zip(fields.get("profiles") or [{}], config.profiles, strict=True):
         found += [f"profile {profile.scheduler_name!r}: {note}" for note in _profile(written, profile, known)]
     for index, extender in enumerate(config.extenders):
         which = f"extenders[{index}] ({extender.url_prefix})" if extender.url_prefix else f"extenders[{index}]"
@@ -138,7 +138,3 @@ def _extender(extender: ExtenderConfig) -> Iterator[str]:
     if has_certificate is not has_key:
         missing = "keyFile or keyData" if has_certificate else "certFile or certData"
         yield f"no certificate is shown: tlsConfig has no {missing}"
-
-
-def _at(written: list[dict[str, Any]], index: int) -> dict[str, Any]:
-    return written[index] if index < len(written) else {}

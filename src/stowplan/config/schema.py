@@ -25,9 +25,12 @@ KIND = "KubeSchedulerConfiguration"
 
 @dataclass(frozen=True)
 class Scalar:
-    """What is written as one value: what it has to be, and what the API calls its type."""
+    """What is written as one value: what it has to be, and what the API calls its type.
 
-    form: Literal["text", "truth", "whole", "real", "duration", "base64"]
+    "any" is read later, by somebody who knows what it should be.
+    """
+
+    form: Literal["text", "truth", "whole", "real", "duration", "base64", "any"]
     type_name: str
     #: Whether null means that none was given; a duration may be one that has to be there.
     may_be_null: bool = True
@@ -62,14 +65,7 @@ class Record:
         return self.type_name.rpartition(".")[2]
 
 
-@dataclass(frozen=True)
-class Opaque:
-    """Anything; it is read later, by somebody who knows what it should be."""
-
-    type_name: str = "runtime.RawExtension"
-
-
-FieldType = Scalar | Items | TextMap | Record | Opaque
+FieldType = Scalar | Items | TextMap | Record
 
 _TYPE_META: dict[str, FieldType] = {"apiVersion": text(), "kind": text()}
 _SIMPLE: Mapping[Any, FieldType] = {

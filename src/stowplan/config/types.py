@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from stowplan.config.declarations import Arguments
-from stowplan.config.schema import Opaque, Scalar
+from stowplan.config.schema import Scalar
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.meta import Int32
 
@@ -69,7 +69,7 @@ class PluginConfig(msgspec.Struct, frozen=True):
     """The arguments given to one plugin: `Arguments`, of which a file tells nothing."""
 
     name: str = ""
-    args: Annotated[Any, Opaque()] = None
+    args: Annotated[Any, Scalar("any", "runtime.RawExtension")] = None
 
 
 class KubeSchedulerProfile(msgspec.Struct, frozen=True, rename="camel"):
@@ -149,8 +149,6 @@ class ExtenderConfig(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Configuration(msgspec.Struct, frozen=True, rename="camel"):
-    """A whole KubeSchedulerConfiguration."""
-
     api_name: ClassVar[str] = "v1.KubeSchedulerConfiguration"
     has_kind: ClassVar[bool] = True
 

@@ -17,11 +17,11 @@ from stowplan.config.types import (
     ExtenderConfig,
     KubeSchedulerProfile,
     LeaderElection,
-    ListedPlugin,
     Plugins,
 )
 from stowplan.model.duration import of_seconds
-from stowplan.model.label_syntax import aggregate, key_problems
+from stowplan.model.label_syntax import aggregate
+from stowplan.model.requests import is_extended
 
 _REMOVED = f'was invalid in version "{VERSION}" (KubeSchedulerConfiguration is version "{GROUP}/{VERSION}")'
 # Plugins listed under multiPoint or at the placement points are not compared with the removed ones.
@@ -50,14 +50,10 @@ def _faults(config: Configuration, gates: FeatureGates) -> Iterator[str]:
 
 def _remedies(config: Configuration) -> list[str]:
     """Say what to do about plugins that are gone, which upstream's words do not."""
-    named = [plugin.name for profile in config.profiles for plugin in _listed(profile)]
+    listed = (profile.plugins.at(point).enabled for profile in config.profiles for point in _CHECKED_POINTS)
+    named = [plugin.name for enabled in listed for plugin in enabled]
     named += [given.name for profile in config.profiles for given in profile.arguments]
     return [remedy_for(name) for name in dict.fromkeys(named) if name in REFUSED_BY_V1]
-
-
-def _listed(profile: KubeSchedulerProfile) -> Iterator[ListedPlugin]:
-    for point in _CHECKED_POINTS:
-        yield from profile.plugins.at(point).enabled
 
 
 def _leader_election_faults(election: LeaderElection) -> Iterator[str]:
@@ -171,12 +167,5 @@ def _extenders_faults(extenders: tuple[ExtenderConfig, ...]) -> Iterator[str]:
 def _resource_faults(path: str, name: str) -> Iterator[str]:
     problems = label_key_faults(path, name)
     yield from problems
-    if not problems and not _is_extended_resource(name):
+    if not problems and not is_extended(name):
         yield invalid(path, name, "is an invalid extended resource name")
-
-
-def _is_extended_resource(name: str) -> bool:
-    """Tell whether a resource has a domain, and not one of Kubernetes' own."""
-    is_native = "/" not in name or "kubernetes.io/" in name
-    # Quotas speak of `requests.<name>`, which must still be a qualified name.
-    return not is_native and not name.startswith("requests.") and not key_problems(f"requests.{name}")

@@ -35,7 +35,6 @@ _PROBLEMS = (
     ("found character '\\t' that cannot start any token", "found a tab character that violates indentation"),
     ("found character", "found character that cannot start any token"),
     ("mapping values are not allowed here", "mapping values are not allowed in this context"),
-    ("could not find expected ':'", "could not find expected ':'"),
     ("expected ',' or ']'", "did not find expected ',' or ']'"),
     ("expected ',' or '}'", "did not find expected ',' or '}'"),
     ("expected '<document start>'", "did not find expected <document start>"),

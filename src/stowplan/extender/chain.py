@@ -83,8 +83,6 @@ class Agreed:
 
 
 class ExtenderQuestion(NamedTuple):
-    """What one extender is being asked."""
-
     extender: Extender
     verb: str
 
@@ -116,7 +114,6 @@ async def narrow(
     extenders: Iterable[Extender], pod: Pod, nodes: NodesByName, questions: OpenQuestions | None = None
 ) -> ExtendedVerdict:
     """Ask which nodes can take the pod: each about those that are left, until none is."""
-    questions = questions or OpenQuestions()
     rejected: dict[str, Rejection] = {}
     ignored: list[ExtenderError] = []
     rejections: list[tuple[Extender, NodeRejections]] = []
@@ -126,11 +123,9 @@ async def narrow(
             break
         if not extender.is_filter or not extender.is_interested(pod):
             continue
-        try:
-            with questions.asked(pod, ExtenderQuestion(extender, "filter")):
-                filtered = await _asked(extender, "filter", extender.filter(pod, nodes))
-        except ExtenderError as error:
-            _ignore(extender, error, ignored)
+        filtered = await _ask(extender, "filter", pod, extender.filter(pod, nodes), questions)
+        if isinstance(filtered, ExtenderError):
+            _ignore(extender, filtered, ignored)
             continue
         words, passed = filtered.rejections(), frozenset(filtered.names)
         kept_out = {name: words.get(name, WITHOUT_A_WORD) for name in nodes if name not in passed}
@@ -146,10 +141,11 @@ async def prioritize(
     extenders: Iterable[Extender], pod: Pod, nodes: NodesByName, questions: OpenQuestions | None = None
 ) -> Prioritized:
     """Ask all at once how good the nodes are; one that fails, ignorable or not, adds nothing."""
-    questions = questions or OpenQuestions()
     interested = [extender for extender in extenders if extender.is_interested(pod)]
     asked = [extender for extender in interested if extender.is_prioritizer]
-    answers = await asyncio.gather(*(_scores(extender, pod, nodes, questions) for extender in asked))
+    answers = await asyncio.gather(
+        *(_ask(each, "prioritize", pod, each.prioritize(pod, nodes), questions) for each in asked)
+    )
     given, givers, faults = [], [], []
     for extender, answer in zip(asked, answers, strict=True):
         if isinstance(answer, ExtenderError):
@@ -166,12 +162,10 @@ async def bind(extenders: Iterable[Extender], pod: Pod, node_name: str) -> BindA
     for extender in extenders:
         if not extender.is_binder or not extender.is_interested(pod):
             continue
-        try:
-            await _asked(extender, "bind", extender.bind(pod, node_name))
-        except ExtenderError as error:
-            _ignore(extender, error, ignored)
-            continue
-        return BindAnswer(True, tuple(ignored))
+        fault = await _ask(extender, "bind", pod, extender.bind(pod, node_name))
+        if fault is None:
+            return BindAnswer(True, tuple(ignored))
+        _ignore(extender, fault, ignored)
     return BindAnswer(False, tuple(ignored))
 
 
@@ -183,7 +177,6 @@ async def agree(
     questions: OpenQuestions | None = None,
 ) -> Agreed:
     """Ask on which nodes room may be made: each about the candidates that are left, until none is."""
-    questions = questions or OpenQuestions()
     ignored: list[ExtenderError] = []
     rejections: list[tuple[str, int]] = []
     for extender in extenders:
@@ -191,11 +184,9 @@ async def agree(
             break
         if not extender.is_preemptor or not extender.is_interested(pod):
             continue
-        try:
-            with questions.asked(pod, ExtenderQuestion(extender, "preempt")):
-                answer = await _asked(extender, "preempt", extender.preempt(pod, candidates, pods_on))
-        except ExtenderError as error:
-            _ignore(extender, error, ignored)
+        answer = await _ask(extender, "preempt", pod, extender.preempt(pod, candidates, pods_on), questions)
+        if isinstance(answer, ExtenderError):
+            _ignore(extender, answer, ignored)
             continue
         left = _with_victims(extender, answer)
         if len(left) < len(candidates):
@@ -204,23 +195,16 @@ async def agree(
     return Agreed(candidates, tuple(ignored), tuple(rejections))
 
 
-async def _scores(
-    extender: Extender, pod: Pod, nodes: NodesByName, questions: OpenQuestions
-) -> Mapping[str, int] | ExtenderError:
-    try:
-        with questions.asked(pod, ExtenderQuestion(extender, "prioritize")):
-            return await _asked(extender, "prioritize", extender.prioritize(pod, nodes))
-    except ExtenderError as error:
-        return error
-
-
-async def _asked(extender: Extender, verb: str, question: Awaitable[T]) -> T:
-    """Wait for an answer; a failure says whose it is."""
-    try:
-        return await question
-    except ExtenderError as error:
-        error.extender, error.verb = extender.name, verb
-        raise
+async def _ask(
+    extender: Extender, verb: str, pod: Pod, answer: Awaitable[T], questions: OpenQuestions | None = None
+) -> T | ExtenderError:
+    """Wait for an answer; a failure is one too, and says whose it is."""
+    with (questions or OpenQuestions()).asked(pod, ExtenderQuestion(extender, verb)):
+        try:
+            return await answer
+        except ExtenderError as error:
+            error.extender, error.verb = extender.name, verb
+            return error
 
 
 def _with_victims(extender: Extender, answer: Sequence[Preemption]) -> Sequence[Preemption]:

@@ -67,10 +67,10 @@ class HttpExtender:
         body = messages.nodes_request(pod, nodes, only_names=self._settings.node_cache_capable)
         verb = self._settings.prioritize_verb
         added: dict[str, int] = {}
-        for given in await self._ask(verb, body, messages.read_priorities):
-            if given.node_name in nodes:
-                score = given.score * self._settings.weight * (MAX_SCORE // MAX_EXTENDER_PRIORITY)
-                added[given.node_name] = added.get(given.node_name, 0) + score
+        for node_name, given in await self._ask(verb, body, messages.read_priorities):
+            if node_name in nodes:
+                score = given * self._settings.weight * (MAX_SCORE // MAX_EXTENDER_PRIORITY)
+                added[node_name] = added.get(node_name, 0) + score
         for node_name, score in added.items():
             if abs(score) > _MOST_ADDED:
                 problem = f'the score of node "{node_name}" adds {score} to its total'
@@ -78,7 +78,6 @@ class HttpExtender:
         return added
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Have the extender bind the pod."""
         body = messages.binding_request(pod, node_name)
         error = await self._ask(self._settings.bind_verb, body, messages.read_binding)
         if error:
@@ -106,7 +105,6 @@ class HttpExtender:
             raise self._fault(verb, str(fault)) from None
 
     def _passed(self, names: Iterable[str], nodes: NodesByName) -> tuple[str, ...]:
-        """Return the nodes that were let through."""
         for name in names:
             if name not in nodes:
                 raise ExtenderError(

@@ -11,14 +11,17 @@ import ipaddress
 import os
 import re
 import ssl
-from typing import Final, TypeVar
+from typing import Final
 from urllib.parse import urlsplit
 
 import aiohttp
 from cryptography import x509
 from yarl import URL
 
+from stowplan.kube.identity import tls_context
+
 TOO_SLOW: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+CUT_SHORT: Final = "unexpected EOF"
 TOO_SLOW_BODY: Final = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
 
 NO_TLS: Final = "http: server gave HTTP response to HTTPS client"
@@ -47,13 +50,6 @@ _ALERTS: Final = {
     "INTERNAL_ERROR": "internal error",
     "UNRECOGNIZED_NAME": "unrecognized name",
 }
-
-Extension = TypeVar("Extension", bound=x509.ExtensionType)
-
-
-def cut_short(fault: Exception) -> str:
-    """Say what came between us and the end of the reply."""
-    return TOO_SLOW_BODY if isinstance(fault, TimeoutError) else "unexpected EOF"
 
 
 async def describe(fault: Exception, address: str, server_name: str) -> str:
@@ -151,9 +147,7 @@ async def _certificate_problem(fault: Exception, url: URL, host: str) -> str:
 
 
 async def _fetch_certificate(url: URL, host: str) -> x509.Certificate | None:
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+    context = tls_context(is_insecure=True)
     try:
         async with asyncio.timeout(_LOOK_SECONDS):
             opened = asyncio.open_connection(url.host, url.port, ssl=context, server_hostname=host)
@@ -171,14 +165,17 @@ async def _fetch_certificate(url: URL, host: str) -> x509.Certificate | None:
 
 def _name_problem(found: x509.Certificate, host: str) -> str:
     """Say why a certificate is not for this host; empty if it is."""
-    names = _extension(found, x509.SubjectAlternativeName)
+    try:
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        names = x509.SubjectAlternativeName([])
     if _is_address(host):
-        valid = [str(address) for address in names.get_values_for_type(x509.IPAddress)] if names is not None else []
+        valid = [str(address) for address in names.get_values_for_type(x509.IPAddress)]
         if not valid:
             return f"cannot validate certificate for {host} because it doesn't contain any IP SANs"
         is_valid = str(ipaddress.ip_address(host)) in valid
     else:
-        valid = names.get_values_for_type(x509.DNSName) if names is not None else []
+        valid = names.get_values_for_type(x509.DNSName)
         is_valid = any(_matches(pattern, host) for pattern in valid)
     if is_valid:
         return ""
@@ -187,13 +184,6 @@ def _name_problem(found: x509.Certificate, host: str) -> str:
     if len(valid) >= _MOST_NAMES:
         return f"certificate is valid for {len(valid)} names, but none matched {host}"
     return f"certificate is valid for {', '.join(valid)}, not {host}"
-
-
-def _extension(found: x509.Certificate, kind: type[Extension]) -> Extension | None:
-    try:
-        return found.extensions.get_extension_for_class(kind).value
-    except x509.ExtensionNotFound:
-        return None
 
 
 def _is_address(host: str) -> bool:

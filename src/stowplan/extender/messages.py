@@ -27,62 +27,31 @@ _POD_DEFAULTS = {
 }
 
 
-class _NodeList(msgspec.Struct):
-    items: list[msgspec.Raw]
-    metadata: dict[str, str] = {}
-
-
-class _Arguments(msgspec.Struct, rename="pascal"):
-    """Exactly one of the two is set: names for an extender that knows the nodes already."""
-
-    pod: dict[str, Any]
-    nodes: _NodeList | None
-    node_names: list[str] | None
-
-
-class _BindingArguments(msgspec.Struct, rename="pascal"):
-    pod_name: str
-    pod_namespace: str
-    pod_uid: str = msgspec.field(name="PodUID")
-    node: str
-
-
-class _Victims(msgspec.Struct, rename="pascal"):
-    """Pods are written out, or only named: `{"UID": ...}`."""
-
-    pods: list[dict[str, Any]]
-    num_pdb_violations: int = msgspec.field(name="NumPDBViolations")
-
-
-class _PreemptionArguments(msgspec.Struct, rename="pascal"):
-    pod: dict[str, Any]
-    node_name_to_victims: dict[str, _Victims] | None
-    node_name_to_meta_victims: dict[str, _Victims] | None
-
-
 def nodes_request(pod: Pod, nodes: Mapping[str, Node], *, only_names: bool) -> bytes:
-    """Write the question of the verbs filter and prioritize."""
-    if only_names:
-        return msgspec.json.encode(_Arguments(_written(pod), None, list(nodes)))
-    items = [msgspec.Raw(decode.encode(node)) for node in nodes.values()]
-    return msgspec.json.encode(_Arguments(_written(pod), _NodeList(items), None))
+    """Write the question of the verbs filter and prioritize: only names to an extender that knows the nodes already."""
+    names = list(nodes) if only_names else None
+    written = None
+    if not only_names:
+        written = {"items": [msgspec.Raw(decode.encode(node)) for node in nodes.values()], "metadata": {}}
+    return msgspec.json.encode({"Pod": _written(pod), "Nodes": written, "NodeNames": names})
 
 
 def binding_request(pod: Pod, node_name: str) -> bytes:
     """Write the question of the verb bind."""
-    return msgspec.json.encode(_BindingArguments(pod.name, pod.namespace, pod.uid, node_name))
+    about = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid}
+    return msgspec.json.encode({**about, "Node": node_name})
 
 
 def preemption_request(pod: Pod, candidates: Iterable[Preemption], *, only_names: bool) -> bytes:
     """Write the question of the verb preempt."""
     victims = {candidate.node_name: _victims(candidate, only_names) for candidate in candidates}
     in_full, by_name = (None, victims) if only_names else (victims, None)
-    return msgspec.json.encode(_PreemptionArguments(_written(pod), in_full, by_name))
+    return msgspec.json.encode({"Pod": _written(pod), "NodeNameToVictims": in_full, "NodeNameToMetaVictims": by_name})
 
 
-def _victims(candidate: Preemption, only_names: bool) -> _Victims:
+def _victims(candidate: Preemption, only_names: bool) -> dict[str, Any]:
     pods = [{"UID": pod.uid} if only_names else _written(pod) for pod in candidate.victims]
-    return _Victims(pods, candidate.pdb_violations)
+    return {"Pods": pods, "NumPDBViolations": candidate.pdb_violations}
 
 
 def _written(pod: Pod) -> dict[str, Any]:
@@ -113,11 +82,6 @@ class FilterReply(msgspec.Struct, frozen=True):
     error: str
 
 
-class NodeScore(msgspec.Struct, frozen=True):
-    node_name: str
-    score: int
-
-
 class MetaVictims(msgspec.Struct, frozen=True):
     """The uids of pods to evict from a node."""
 
@@ -146,12 +110,13 @@ def read_filter(data: bytes) -> FilterReply:
     )
 
 
-def read_priorities(data: bytes) -> list[NodeScore]:
+def read_priorities(data: bytes) -> list[tuple[str, int]]:
+    """Return the names of nodes, each with a score."""
     scores = []
     for index, item in enumerate(_items(_document(data), "")):
         found = _record(item, f"[{index}]", ("Host", "Score"))
         node_name = _text(found.get("Host"), f"[{index}].Host")
-        scores.append(NodeScore(node_name, _integer(found.get("Score"), f"[{index}].Score")))
+        scores.append((node_name, _integer(found.get("Score"), f"[{index}].Score")))
     return scores
 
 

@@ -18,6 +18,7 @@ from stowplan.config.errors import ConfigError
 from stowplan.config.types import ExtenderConfig, ExtenderTLSConfig
 from stowplan.extender import failures, messages
 from stowplan.framework.handle import ExtenderError
+from stowplan.kube.identity import tls_context
 from stowplan.model.duration import of_seconds
 
 _DEFAULT_TIMEOUT = of_seconds(5)
@@ -116,7 +117,8 @@ async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
     except (aiohttp.ClientError, OSError) as fault:
         # A reply that is there as a whole is heard, whatever else was promised.
         if not messages.is_whole(bytes(received)):
-            raise ExtenderError(failures.cut_short(fault)) from None
+            is_slow = isinstance(fault, TimeoutError)
+            raise ExtenderError(failures.TOO_SLOW_BODY if is_slow else failures.CUT_SHORT) from None
     return bytes(received)
 
 
@@ -135,24 +137,12 @@ def tls_trust(extender: ExtenderConfig) -> ssl.SSLContext | bool:
     shows = bool((tls.cert_data or tls.cert_file) and (tls.key_data or tls.key_file))
     if not (authority or is_blind or shows):
         return True
-    context = _context(extender, authority)
-    if is_blind:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if shows:
-        _show(extender, context, certificate, key)
-    return context
-
-
-def _context(extender: ExtenderConfig, authority: bytes) -> ssl.SSLContext:
     try:
-        context = ssl.create_default_context(cadata=authority.decode() if authority else None)
+        context = tls_context(data=authority.decode(), is_insecure=is_blind)
     except (ssl.SSLError, ValueError) as fault:
         raise _unusable(extender, "ca", f"no certificate in PEM form ({fault})") from None
-    # As Go does: any certificate given is an anchor, and a name must be a subject alternative name.
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.hostname_checks_common_name = False
+    if shows:
+        _show(extender, context, certificate, key)
     return context
 
 

@@ -95,7 +95,6 @@ class Client:
         await self._pool.close()
 
     async def get(self, kind: type[T], path: str) -> T:
-        """Read one object."""
         return await self.send_for(kind, ApiRequest("GET", path))
 
     async def send_for(self, kind: type[T], request: ApiRequest) -> T:

@@ -1,8 +1,7 @@
 """Connections for short requests: one request at a time on each, kept for the next. For writes, which come in bursts.
 
 A binding costs a third of the processor time here that it costs by way of the general HTTP client, which
-`transport.py` uses for lists, watches and proxies. Answers are put together from pieces as they come: a head, then a
-body by length, in chunks, or to the end.
+`transport.py` uses for lists, watches and proxies. An answer is a head and a body by length, in chunks, or to the end.
 """
 
 from __future__ import annotations
@@ -28,10 +27,7 @@ _PORTS: Final = {"https": 443, "http": 80}
 
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _MOST_HEAD_BYTES: Final = 2**16
-_MOST_CHUNK_HEAD_BYTES: Final = 2**12
 _WITHOUT_BODY: Final = (204, 304)
-_UNTIL_CLOSED: Final = -1
-_IN_CHUNKS: Final = -2
 
 
 class NotConnectedError(Exception):
@@ -39,34 +35,35 @@ class NotConnectedError(Exception):
 
 
 class ApiConnection(asyncio.Protocol):
-    """One connection."""
-
     def __init__(self, context: ssl.SSLContext | None) -> None:
         self.context = context
         self.used_at = 0.0
         self.is_open = False
         self._transport: asyncio.Transport | None = None
-        self._reader = AnswerReader()
-        self._answer: asyncio.Future[ApiAnswer] | None = None
-        self._lost = asyncio.Event()
+        #: What has come of the answer; None while nothing is asked.
+        self._coming: asyncio.StreamReader | None = None
+        #: Set once nothing is left of the connection.
+        self.lost = asyncio.Event()
 
     async def exchange(self, data: bytes) -> ApiAnswer:
-        """Send a request and wait for its answer."""
         if self._transport is None or not self.is_open:
             raise ConnectionResetError("the connection is closed")
-        self._reader = AnswerReader()
-        self._answer = asyncio.get_running_loop().create_future()
+        self._coming = asyncio.StreamReader(_MOST_HEAD_BYTES)
         self._transport.write(data)
-        return await self._answer
+        try:
+            answer, keeps_alive = await read_answer(self._coming)
+        except EOFError:
+            raise ConnectionResetError("the connection was closed") from None
+        finally:
+            self._coming = None
+        if not keeps_alive:
+            self.is_open = False
+        return answer
 
     def close(self) -> None:
         self.is_open = False
         if self._transport is not None:
             self._transport.abort()
-
-    async def closed(self) -> None:
-        """Wait until nothing is left of the connection."""
-        await self._lost.wait()
 
     # Called by the event loop
 
@@ -76,29 +73,21 @@ class ApiConnection(asyncio.Protocol):
         keep_alive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        if self._answer is None or self._answer.done():
+        if self._coming is None:
             # Nobody asked, or whoever did has gone.
             self.close()
-            return
-        try:
-            answer = self._reader.feed(data)
-        except BrokenAnswerError as fault:
-            self._answer.set_exception(fault)
-            return
-        if answer is not None:
-            self.is_open = self._reader.keeps_alive
-            self._answer.set_result(answer)
+        else:
+            self._coming.feed_data(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
-        self._lost.set()
-        if self._answer is None or self._answer.done():
+        self.lost.set()
+        if self._coming is None:
             return
-        answer = self._reader.end() if exc is None else None
-        if answer is not None:
-            self._answer.set_result(answer)
+        if exc is None:
+            self._coming.feed_eof()
         else:
-            self._answer.set_exception(exc or ConnectionResetError("the connection was closed"))
+            self._coming.set_exception(exc)
 
 
 class ConnectionPool:
@@ -136,7 +125,7 @@ class ConnectionPool:
         for connection in connections:
             connection.close()
         for connection in connections:
-            await connection.closed()
+            await connection.lost.wait()
 
     def _take(self, context: ssl.SSLContext | None) -> ApiConnection | None:
         since = asyncio.get_running_loop().time() - IDLE_SECONDS
@@ -194,76 +183,47 @@ class BrokenAnswerError(ValueError):
     """What came is no answer in HTTP."""
 
 
-class AnswerReader:
-    """Reads one answer. `keeps_alive` tells whether the connection can be used for the next request."""
+async def read_answer(coming: asyncio.StreamReader) -> tuple[ApiAnswer, bool]:
+    """Read one answer, and say whether the connection can be used for the next request.
 
-    def __init__(self) -> None:
-        self.keeps_alive = False
-        self._data = bytearray()
-        self._head: ApiAnswer | None = None
-        self._length = 0
-        # Where in a body of chunks the next one begins, and those that are whole.
-        self._next = 0
-        self._chunks: list[bytes] = []
-
-    def feed(self, piece: bytes) -> ApiAnswer | None:
-        """Take in a piece; return the answer if that completes it."""
-        self._data += piece
-        while self._head is None or self._head.code < 200:
-            if not self._take_head():
-                return None
-        if self._length == _IN_CHUNKS:
-            return self._take_chunks(self._head)
-        if self._length == _UNTIL_CLOSED or len(self._data) < self._length:
-            return None
-        return self._whole(self._head, self._length, bytes(self._data[: self._length]))
-
-    def end(self) -> ApiAnswer | None:
-        """The server has closed the connection; return the answer if that completes it."""
-        if self._head is None or self._length != _UNTIL_CLOSED:
-            return None
-        return self._whole(self._head, len(self._data), bytes(self._data))
-
-    def _take_head(self) -> bool:
-        end = self._data.find(_END_OF_HEAD)
-        if end < 0:
-            if len(self._data) > _MOST_HEAD_BYTES:
-                raise BrokenAnswerError(f"the head of the answer does not end within {_MOST_HEAD_BYTES} bytes")
-            return False
-        first, *lines = self._data[:end].decode("latin-1").split("\r\n")
-        del self._data[: end + len(_END_OF_HEAD)]
+    Raise BrokenAnswerError, or EOFError if the answer breaks off.
+    """
+    code = 0
+    while code < 200:
+        first, *lines = (await _read_until(coming, _END_OF_HEAD)).decode("latin-1").split("\r\n")
         version, code, reason = _status(first)
-        headers = CIMultiDict(_field(line) for line in lines)
-        self._head = ApiAnswer(code, reason, headers, b"")
-        self._length = _length(code, headers)
-        is_kept = version == "HTTP/1.1" and headers.get("Connection", "").lower() != "close"
-        self.keeps_alive = is_kept and self._length != _UNTIL_CLOSED
-        return True
+    headers = CIMultiDict(_field(line) for line in lines)
+    keeps_alive = version == "HTTP/1.1" and headers.get("Connection", "").lower() != "close"
+    if code in _WITHOUT_BODY:
+        body = b""
+    elif headers.get("Transfer-Encoding", "").lower() == "chunked":
+        body = await _read_chunks(coming)
+    elif "Content-Length" in headers:
+        body = await coming.readexactly(_number(headers["Content-Length"].encode("latin-1"), 10))
+    else:
+        body, keeps_alive = await coming.read(), False
+    coming.feed_eof()
+    # If there is more than was asked for, whatever it is, it does not answer the next request.
+    has_more = bool(await coming.read())
+    return ApiAnswer(code, reason, headers, body), keeps_alive and not has_more
 
-    def _take_chunks(self, head: ApiAnswer) -> ApiAnswer | None:
-        while (end := self._data.find(b"\r\n", self._next)) >= 0:
-            size = _number(self._data[self._next : end].partition(b";")[0], 16)
-            start = end + 2
-            if size == 0:
-                return self._take_trailer(head, end)
-            if len(self._data) < start + size + 2:
-                return None
-            self._chunks.append(bytes(self._data[start : start + size]))
-            self._next = start + size + 2
-        if len(self._data) - self._next > _MOST_CHUNK_HEAD_BYTES:
-            raise BrokenAnswerError("a chunk of the answer does not say how long it is")
-        return None
 
-    def _take_trailer(self, head: ApiAnswer, start: int) -> ApiAnswer | None:
-        """Skip what may follow the last chunk, up to an empty line."""
-        end = self._data.find(_END_OF_HEAD, start)
-        return self._whole(head, end + len(_END_OF_HEAD), b"".join(self._chunks)) if end >= 0 else None
+async def _read_chunks(coming: asyncio.StreamReader) -> bytes:
+    chunks = []
+    while size := _number((await _read_until(coming, b"\r\n")).partition(b";")[0], 16):
+        chunks.append((await coming.readexactly(size + 2))[:-2])
+    # What may follow the last chunk ends with an empty line.
+    while await _read_until(coming, b"\r\n"):
+        pass
+    return b"".join(chunks)
 
-    def _whole(self, head: ApiAnswer, length: int, body: bytes) -> ApiAnswer:
-        if len(self._data) > length:
-            # More than was asked for: whatever it is, it does not answer the next request.
-            self.keeps_alive = False
-        return ApiAnswer(head.code, head.reason, head.headers, body)
+
+async def _read_until(coming: asyncio.StreamReader, end: bytes) -> bytes:
+    try:
+        return (await coming.readuntil(end)).removesuffix(end)
+    except asyncio.LimitOverrunError:
+        problem = f"the head of the answer, or of a chunk of it, does not end within {_MOST_HEAD_BYTES} bytes"
+        raise BrokenAnswerError(problem) from None
 
 
 def _status(line: str) -> tuple[str, int, str]:
@@ -281,21 +241,10 @@ def _field(line: str) -> tuple[str, str]:
     return name, value.strip()
 
 
-def _length(code: int, headers: Mapping[str, str]) -> int:
-    if code in _WITHOUT_BODY:
-        return 0
-    if headers.get("Transfer-Encoding", "").lower() == "chunked":
-        return _IN_CHUNKS
-    length = headers.get("Content-Length")
-    return _UNTIL_CLOSED if length is None else _number(length.encode("latin-1"), 10)
-
-
-def _number(text: bytes | bytearray, base: int) -> int:
-    # int() takes signs, spaces and underscores too; only digits are meant.
-    stripped = bytes(text).strip()
-    if not stripped.isalnum():
-        raise BrokenAnswerError(f"expected a number in the head of an answer or chunk, got {stripped[:20]!r}")
+def _number(text: bytes, base: int) -> int:
+    stripped = text.strip()
     try:
-        return int(stripped, base)
+        # int() takes signs, spaces and underscores too; only digits are meant.
+        return int(stripped if stripped.isalnum() else b"", base)
     except ValueError:
         raise BrokenAnswerError(f"expected a number in the head of an answer or chunk, got {stripped[:20]!r}") from None

@@ -13,7 +13,7 @@ import importlib
 import ipaddress
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +27,7 @@ __all__ = ["Credentials", "CredentialsError", "in_cluster", "load"]
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PLUGIN_SECONDS = 60.0
 _NOBODY = "(no user)"
+_LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 
 async def load(
@@ -37,7 +38,9 @@ async def load(
         found = await read_kubeconfig(kubeconfig, now, master, context)
         return found if found.proxy else replace(found, proxy=proxy_from_environment(found.server, environment))
     if master:
-        return _without_credentials(master, environment)
+        server = master.rstrip("/") if "://" in master else f"http://{master.rstrip('/')}"
+        trust = Trust(TlsFiles()) if server.startswith("https:") else None
+        return Credentials(server, Fixed(""), trust, proxy=proxy_from_environment(server, environment))
     return in_cluster(environment)
 
 
@@ -58,12 +61,6 @@ def in_cluster(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT
     )
 
 
-def _without_credentials(master: str, environment: Mapping[str, str]) -> Credentials:
-    server = master.rstrip("/") if "://" in master else f"http://{master.rstrip('/')}"
-    trust = Trust(TlsFiles()) if server.startswith("https:") else None
-    return Credentials(server, Fixed(""), trust, proxy=proxy_from_environment(server, environment))
-
-
 def proxy_from_environment(server: str, environment: Mapping[str, str]) -> str:
     """Return the URL of the proxy that the way to a server leads through, "" for none.
 
@@ -72,7 +69,7 @@ def proxy_from_environment(server: str, environment: Mapping[str, str]) -> str:
     """
     parts = urlsplit(server)
     name = (parts.hostname or "").rstrip(".")
-    if not name or name == "localhost" or _is_loopback(name):
+    if not name or name == "localhost" or any(_is_within(name, each) for each in _LOOPBACK):
         return ""
     proxy = _variable(environment, f"{parts.scheme}_proxy")
     if not proxy:
@@ -85,13 +82,6 @@ def proxy_from_environment(server: str, environment: Mapping[str, str]) -> str:
 
 def _variable(environment: Mapping[str, str], name: str) -> str:
     return environment.get(name.upper()) or environment.get(name, "")
-
-
-def _is_loopback(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def _matches(entry: str, name: str, port: int) -> bool:
@@ -153,13 +143,23 @@ async def _read(name: str, now: Callable[[], datetime], master: str, context: st
         raise CredentialsError(
             f'kubeconfig "{name}": server: "{server}" is no URL; give one such as https://10.0.0.1:6443'
         )
+    proxy = getattr(said, "proxy", "") or ""
+    if proxy and not proxy.startswith(("http://", "https://")):
+        raise CredentialsError(
+            f'kubeconfig "{name}": proxy-url "{proxy}" is not supported; give an http or https proxy'
+        )
     trust = Trust(_files_of(said)) if server.startswith("https:") else None
+    authorization: Authorization = Fixed(said.api_key.get("BearerToken", ""))
+    if user.get("exec"):
+        authorization = _Plugin(loader, said, trust, now)
+    elif user.get("tokenFile"):
+        authorization = TokenFile(folder / user["tokenFile"])
     return Credentials(
         server=server,
-        authorization=_authorization_of(user, folder, loader, _Renewal(said, trust, now)),
+        authorization=authorization,
         trust=trust,
         server_name=getattr(said, "tls_server_name", "") or "",
-        proxy=_checked_proxy(name, getattr(said, "proxy", "") or ""),
+        proxy=proxy,
         impersonation=tuple(_impersonation(user)),
     )
 
@@ -185,28 +185,11 @@ def _files_of(said: Any) -> TlsFiles:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Renewal:
-    """What a plugin's next answer changes, and the clock it ends by."""
-
-    said: Any
-    trust: Trust | None
-    now: Callable[[], datetime]
-
-
-def _authorization_of(user: dict[str, Any], folder: Path, loader: Any, renewal: _Renewal) -> Authorization:
-    if user.get("exec"):
-        return _Plugin(loader, renewal)
-    if user.get("tokenFile"):
-        return TokenFile(folder / user["tokenFile"])
-    return Fixed(renewal.said.api_key.get("BearerToken", ""))
-
-
 class _Plugin:
     """Credentials from a program: run again when they end, or when the server does not accept them."""
 
-    def __init__(self, loader: Any, renewal: _Renewal) -> None:
-        self._loader, self._renewal = loader, renewal
+    def __init__(self, loader: Any, said: Any, trust: Trust | None, now: Callable[[], datetime]) -> None:
+        self._loader, self._said, self._trust, self._now = loader, said, trust, now
         self._lock = asyncio.Lock()
         self._expires_at: datetime | None = getattr(loader, "exec_plugin_expiry", None)
 
@@ -222,7 +205,7 @@ class _Plugin:
             await self._run()
 
     def _is_over(self) -> bool:
-        return self._expires_at is not None and self._expires_at <= self._renewal.now()
+        return self._expires_at is not None and self._expires_at <= self._now()
 
     async def _run(self) -> None:
         # With an expiry in place the library would judge by itself, by its own clock.
@@ -236,11 +219,9 @@ class _Plugin:
                 f"the exec plugin of the kubeconfig failed: {fault or type(fault).__name__}"
             ) from fault
         self._expires_at = getattr(self._loader, "exec_plugin_expiry", None)
-        trust = self._renewal.trust
-        if trust is not None and getattr(self._loader, "cert_file", None):
-            said = self._renewal.said
-            said.cert_file, said.key_file = self._loader.cert_file, self._loader.key_file
-            trust.use(_files_of(said))
+        if self._trust is not None and getattr(self._loader, "cert_file", None):
+            self._said.cert_file, self._said.key_file = self._loader.cert_file, self._loader.key_file
+            self._trust.use(_files_of(self._said))
 
 
 def _impersonation(user: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -253,11 +234,3 @@ def _impersonation(user: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key, values in (user.get("as-user-extra") or {}).items():
         for value in values:
             yield f"Impersonate-Extra-{key}", str(value)
-
-
-def _checked_proxy(name: str, proxy: str) -> str:
-    if proxy and not proxy.startswith(("http://", "https://")):
-        raise CredentialsError(
-            f'kubeconfig "{name}": proxy-url "{proxy}" is not supported; give an http or https proxy'
-        )
-    return proxy

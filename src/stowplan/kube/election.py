@@ -18,24 +18,15 @@ import msgspec
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.errors import ApiError, RequestError
+from stowplan.kube.events import reference_to
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import ApiRequest
 from stowplan.model import decode
 from stowplan.model.kinds import Lease, LeaseSpec
 from stowplan.model.meta import NamespacedMeta
-from stowplan.model.timestamps import format_micro_time, format_time, parse_time
+from stowplan.model.timestamps import format_micro_time, format_time
 
 JITTER = 1.2
-
-
-class Tenure(msgspec.Struct, frozen=True, kw_only=True):
-    """What the lease says. "" holds it: nobody does."""
-
-    holder: str = ""
-    duration_seconds: int = 0
-    acquired_at: datetime | None = None
-    renewed_at: datetime | None = None
-    transitions: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +77,7 @@ class Elector:
         self._identity, self._now, self._draw = candidate.identity, candidate.now, candidate.draw
         self._is_leading = False
         #: What the lease said when we last looked, and when it last said something new.
-        self._observed = Tenure()
+        self._observed = LeaseSpec()
         self._observed_at = 0.0
         #: Nobody can have taken the lease from us before this.
         self._safe_until = 0.0
@@ -100,7 +91,7 @@ class Elector:
     @property
     def leader(self) -> str:
         """The holder seen last."""
-        return self._observed.holder
+        return self._observed.holder_identity or ""
 
     def problem(self, tolerance_seconds: float = 20.0) -> str:
         """What a health check should complain about: a lease that ended long ago while we still lead."""
@@ -141,14 +132,14 @@ class Elector:
                     await self._renew_once()
             except TimeoutError:
                 return
-            if self._observed.holder != self._identity:
+            if self.leader != self._identity:
                 return
             await asyncio.sleep(self._timing.retry_period)
 
     async def _renew_once(self) -> None:
         """Try until the lease is renewed, or somebody else is seen to hold it."""
         while True:
-            if await self._try() or self._observed.holder != self._identity:
+            if await self._try() or self.leader != self._identity:
                 return
             await asyncio.sleep(self._timing.retry_period)
 
@@ -162,7 +153,7 @@ class Elector:
             self._report_leader()
 
     async def _take_or_renew(self, moment: datetime) -> bool:
-        if self._observed.holder == self._identity and self._is_valid():
+        if self.leader == self._identity and self._is_valid():
             try:
                 await self._write(self._renewed(self._observed, moment), self._lock.update)
                 return True
@@ -174,46 +165,46 @@ class Elector:
             await self._write(self._fresh(moment, 0), self._lock.create)
             return True
         self._observe(known)
-        if known.holder == self._identity:
+        if known.holder_identity == self._identity:
             self._callbacks.slow_path()
             await self._write(self._renewed(known, moment), self._lock.update)
             return True
-        if known.holder and self._is_valid():
+        if known.holder_identity and self._is_valid():
             return False
-        await self._write(self._fresh(moment, known.transitions + 1), self._lock.update)
+        await self._write(self._fresh(moment, (known.lease_transitions or 0) + 1), self._lock.update)
         return True
 
-    async def _write(self, tenure: Tenure, write: Callable[[Tenure], Awaitable[None]]) -> None:
+    async def _write(self, spec: LeaseSpec, write: Callable[[LeaseSpec], Awaitable[None]]) -> None:
         # Counted from before the request: others count from when they see it.
         started = asyncio.get_running_loop().time()
-        await write(tenure)
-        self._observed, self._observed_at = tenure, asyncio.get_running_loop().time()
+        await write(spec)
+        self._observed, self._observed_at = spec, asyncio.get_running_loop().time()
         self._safe_until = started + self._timing.lease_duration
 
-    def _fresh(self, moment: datetime, transitions: int) -> Tenure:
-        return Tenure(
-            holder=self._identity,
-            duration_seconds=int(self._timing.lease_duration),
-            acquired_at=moment,
-            renewed_at=moment,
-            transitions=transitions,
+    def _fresh(self, moment: datetime, transitions: int) -> LeaseSpec:
+        return LeaseSpec(
+            holder_identity=self._identity,
+            lease_duration_seconds=int(self._timing.lease_duration),
+            acquire_time=format_micro_time(moment),
+            renew_time=format_micro_time(moment),
+            lease_transitions=transitions,
         )
 
-    def _renewed(self, known: Tenure, moment: datetime) -> Tenure:
-        fresh = self._fresh(moment, known.transitions)
-        return msgspec.structs.replace(fresh, acquired_at=known.acquired_at)
+    def _renewed(self, known: LeaseSpec, moment: datetime) -> LeaseSpec:
+        fresh = self._fresh(moment, known.lease_transitions or 0)
+        return msgspec.structs.replace(fresh, acquire_time=known.acquire_time)
 
-    def _observe(self, tenure: Tenure) -> None:
-        if tenure != self._observed:
-            self._observed, self._observed_at = tenure, asyncio.get_running_loop().time()
+    def _observe(self, spec: LeaseSpec) -> None:
+        if spec != self._observed:
+            self._observed, self._observed_at = spec, asyncio.get_running_loop().time()
 
     def _is_valid(self) -> bool:
         """Whether the lease has not run out, counted from when we saw it change: clocks of machines differ."""
-        return asyncio.get_running_loop().time() < self._observed_at + self._observed.duration_seconds
+        return asyncio.get_running_loop().time() < self._observed_at + (self._observed.lease_duration_seconds or 0)
 
     def _report_leader(self) -> None:
-        if self._observed.holder != self._reported_leader:
-            self._reported_leader = self._observed.holder
+        if self.leader != self._reported_leader:
+            self._reported_leader = self.leader
             self._callbacks.new_leader(self._reported_leader)
 
     async def _release(self) -> None:
@@ -221,11 +212,9 @@ class Elector:
         try:
             async with asyncio.timeout(self._timing.renew_deadline):
                 known = await self._lock.get()
-                if known is not None and known.holder == self._identity:
-                    moment = self._now()
-                    free = Tenure(
-                        duration_seconds=1, acquired_at=moment, renewed_at=moment, transitions=known.transitions
-                    )
+                if known is not None and known.holder_identity == self._identity:
+                    fresh = self._fresh(self._now(), known.lease_transitions or 0)
+                    free = msgspec.structs.replace(fresh, holder_identity="", lease_duration_seconds=1)
                     await self._lock.update(free)
                     self._observe(free)
                     await self._lock.record(f"{self._identity} stopped leading")
@@ -248,7 +237,7 @@ class LeaseLock:
         self._namespace, self._name = namespace, name
         self._lease: Lease | None = None
 
-    async def get(self) -> Tenure | None:
+    async def get(self) -> LeaseSpec | None:
         """Read it; None if it does not exist."""
         try:
             self._lease = await self._client.get(Lease, LEASES.path_of(self._namespace, self._name))
@@ -256,42 +245,34 @@ class LeaseLock:
             if error.is_not_found:
                 return None
             raise
-        return _tenure_of(self._lease.spec)
+        return self._lease.spec
 
-    async def create(self, tenure: Tenure) -> None:
-        metadata = NamespacedMeta(name=self._name, namespace=self._namespace)
-        lease = Lease(metadata=metadata, spec=_spec_of(tenure))
-        request = ApiRequest("POST", LEASES.path_in(self._namespace), body=decode.encode(lease))
-        self._lease = await self._client.send_for(Lease, request)
+    async def create(self, spec: LeaseSpec) -> None:
+        lease = Lease(metadata=NamespacedMeta(name=self._name, namespace=self._namespace), spec=spec)
+        await self._send("POST", LEASES.path_in(self._namespace), lease)
 
-    async def update(self, tenure: Tenure) -> None:
+    async def update(self, spec: LeaseSpec) -> None:
         """Replace what was last read or written, and nothing newer."""
         if self._lease is None:
             raise RuntimeError("a lease is read or created before it is updated")
         # The resourceVersion that was read makes the server refuse if somebody was faster.
-        lease = msgspec.structs.replace(self._lease, spec=_spec_of(tenure))
-        request = ApiRequest("PUT", LEASES.path_of(self._namespace, self._name), body=decode.encode(lease))
-        self._lease = await self._client.send_for(Lease, request)
+        lease = msgspec.structs.replace(self._lease, spec=spec)
+        await self._send("PUT", LEASES.path_of(self._namespace, self._name), lease)
+
+    async def _send(self, verb: str, path: str, lease: Lease) -> None:
+        self._lease = await self._client.send_for(Lease, ApiRequest(verb, path, body=decode.encode(lease)))
 
     async def record(self, text: str) -> None:
         """Tell the user, best effort."""
         if self._lease is None:
             return
-        metadata = self._lease.metadata
         moment = self._now()
         time, nanoseconds = format_time(moment), round(moment.timestamp() * 1_000_000) * 1000
         event = {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": {"name": f"{self._name}.{nanoseconds:x}", "namespace": self._namespace},
-            "involvedObject": {
-                "apiVersion": self._lease.api_version,
-                "kind": self._lease.kind,
-                "namespace": self._namespace,
-                "name": self._name,
-                "uid": metadata.uid,
-                "resourceVersion": metadata.resource_version,
-            },
+            "involvedObject": reference_to(self._lease),
             "reason": "LeaderElection",
             "message": text,
             "type": "Normal",
@@ -308,23 +289,3 @@ class LeaseLock:
         except RequestError:
             # Nothing depends on the user reading this.
             return
-
-
-def _tenure_of(spec: LeaseSpec) -> Tenure:
-    return Tenure(
-        holder=spec.holder_identity or "",
-        duration_seconds=spec.lease_duration_seconds or 0,
-        acquired_at=parse_time(spec.acquire_time) if spec.acquire_time else None,
-        renewed_at=parse_time(spec.renew_time) if spec.renew_time else None,
-        transitions=spec.lease_transitions or 0,
-    )
-
-
-def _spec_of(tenure: Tenure) -> LeaseSpec:
-    return LeaseSpec(
-        holder_identity=tenure.holder,
-        lease_duration_seconds=tenure.duration_seconds,
-        acquire_time=format_micro_time(tenure.acquired_at) if tenure.acquired_at else None,
-        renew_time=format_micro_time(tenure.renewed_at) if tenure.renewed_at else None,
-        lease_transitions=tenure.transitions,
-    )

@@ -25,8 +25,7 @@ class StatusCause(msgspec.Struct, frozen=True):
     field: str = ""
 
 
-class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
-    retry_after_seconds: int = 0
+class StatusDetails(msgspec.Struct, frozen=True):
     causes: tuple[StatusCause, ...] | None = None
 
 
@@ -49,7 +48,7 @@ class RequestError(Exception):
 
     def describe(self) -> str:
         """The error with its request, for logs."""
-        return f"{self.verb} {self.path}: {self}"
+        return str(self)
 
 
 class ApiError(RequestError):
@@ -116,9 +115,6 @@ class TransportError(RequestError):
         verb, path = request
         super().__init__(verb, path, f"{verb} {path}: {problem}")
         self.problem, self.may_have_arrived, self.is_timeout = problem, may_have_arrived, is_timeout
-
-    def describe(self) -> str:
-        return str(self)
 
 
 def status_of(code: int, reason_phrase: str, body: bytes) -> ApiStatus:

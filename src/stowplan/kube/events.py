@@ -222,7 +222,7 @@ class SeriesBook:
         key = occurrence.key
         line = self._lines.get(key)
         if line is None:
-            event = self._event(occurrence, now)
+            event = self.once(occurrence, now)
             self._lines[key] = _Line(event, now)
             return event
         is_first_repeat = line.event.series is None
@@ -230,10 +230,6 @@ class SeriesBook:
         series = EventSeries(count=count, last_observed_time=format_micro_time(now))
         line.event, line.seen_at = msgspec.structs.replace(line.event, series=series), now
         return line.event if is_first_repeat else None
-
-    def once(self, occurrence: Occurrence, now: datetime) -> Event:
-        """Return the event of something that happens only once; it is not remembered."""
-        return self._event(occurrence, now)
 
     def finished(self, now: datetime) -> list[Event]:
         """Close what was silent for long and return the series whose final count is to be written."""
@@ -245,7 +241,8 @@ class SeriesBook:
         """The series that go on: written now and then, lest the server forget them."""
         return (line.event for line in list(self._lines.values()) if line.event.series is not None)
 
-    def _event(self, occurrence: Occurrence, now: datetime) -> Event:
+    def once(self, occurrence: Occurrence, now: datetime) -> Event:
+        """Return the event of something that happens only once; it is not remembered."""
         namespace = occurrence.regarding.namespace or "default"
         return Event(
             metadata=NamespacedMeta(name=self._name(occurrence.regarding.name, now), namespace=namespace),

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Protocol
 
 _LOOK_AGAIN_SECONDS = 60.0
-_READ_AGAIN_SECONDS = 60.0
 
 
 class Authorization(Protocol):
@@ -62,14 +61,7 @@ class TlsFiles:
     def context(self) -> ssl.SSLContext:
         """Read the files; raise CredentialsError if they are no good."""
         try:
-            context = ssl.create_default_context(cafile=self.authority or None)
-            # As Go does: any certificate given is an anchor, and a name must be a subject alternative name.
-            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            context.hostname_checks_common_name = False
-            if self.is_insecure:
-                context.check_hostname = False
-                context.verify_mode = ssl.CERT_NONE
+            context = tls_context(file=self.authority, is_insecure=self.is_insecure)
             if self.certificate:
                 # A password that is wrong keeps OpenSSL from asking for one at the terminal.
                 context.load_cert_chain(self.certificate, self.key or None, password="")
@@ -79,6 +71,19 @@ class TlsFiles:
                 f"certificates {names}: {fault}; give PEM files, the key unencrypted and the one of the certificate"
             ) from None
         return context
+
+
+def tls_context(*, file: str = "", data: str = "", is_insecure: bool = False) -> ssl.SSLContext:
+    """Trust an authority in PEM ("" and "" for those the system trusts), or, if insecure, anybody."""
+    context = ssl.create_default_context(cafile=file or None, cadata=data or None)
+    # As Go does: any certificate given is an anchor, and a name must be a subject alternative name.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.hostname_checks_common_name = False
+    if is_insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 class Trust:
@@ -135,7 +140,7 @@ class TokenFile:
 
     async def header(self) -> str:
         now = asyncio.get_running_loop().time()
-        if self._read_at is None or now - self._read_at >= _READ_AGAIN_SECONDS:
+        if self._read_at is None or now - self._read_at >= _LOOK_AGAIN_SECONDS:
             self._read_at = now
             await self.renew()
         return self._value

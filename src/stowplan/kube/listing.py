@@ -49,9 +49,7 @@ class ResourceReader:
     def apply(self, event: WatchEvent) -> str:
         """Carry out a watch event and return the version it brings."""
         data = bytes(event.object)
-        if event.type == "BOOKMARK":
-            return read_outline(data).resource_version
-        read = self.read(data)
+        read = self.read(data) if event.type != "BOOKMARK" else None
         if read is None:
             return read_outline(data).resource_version
         if event.type in ("ADDED", "MODIFIED"):

@@ -18,7 +18,7 @@ from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.json_values import MalformedObject
 from stowplan.model.kinds import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
-from stowplan.model.meta import ObjectMeta
+from stowplan.model.meta import ApiObject, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, CommunityPodGroup, PodGroup
@@ -78,16 +78,10 @@ class ApiResource(msgspec.Struct, frozen=True):
         return decode.decode_as(self.model, data) if self.model is not None else _decode_dynamic(self.kind, data)
 
 
-class _Heading(msgspec.Struct, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
-
-
 def _decode_dynamic(kind: str, data: bytes) -> DynamicObject:
     try:
         content = json_values.read_object(data)
-        heading = msgspec.convert(content, _Heading)
+        heading = msgspec.convert(content, ApiObject)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as fault:
         raise MalformedObject(f"{kind}: {fault}; check what wrote it") from None
     return DynamicObject(heading.api_version, heading.kind or kind, heading.metadata, content)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
@@ -84,7 +84,7 @@ class Transport(Protocol):
 
 
 class ApiStream:
-    """An answer that is still coming."""
+    """An `IncomingAnswer` of the HTTP library."""
 
     def __init__(self, request: ApiRequest, response: aiohttp.ClientResponse) -> None:
         self._request, self._response = request, response
@@ -92,19 +92,17 @@ class ApiStream:
         self.headers: Mapping[str, str] = response.headers
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield what comes, as it comes, until the server ends; raise TransportError if it breaks off."""
         with _translated(self._request):
             async for piece in self._response.content.iter_any():
                 yield piece
 
     async def read_all(self) -> bytes:
-        """Read the body of an error."""
         with _translated(self._request):
             return await self._response.content.read(_MOST_ERROR_BYTES)
 
 
 class PooledTransport:
-    """Sessions are opened with the first request, inside the event loop."""
+    """The `Transport` over HTTP. Sessions are opened with the first request, inside the event loop."""
 
     def __init__(self, credentials: Credentials, user_agent: str, timeout_seconds: float) -> None:
         self._credentials = credentials
@@ -127,15 +125,13 @@ class PooledTransport:
             self._session = None
 
     async def renew(self, request: ApiRequest) -> None:
-        """Get other credentials than those that were not accepted for a request."""
         with _translated(request):
             await self._credentials.authorization.renew()
 
     async def exchange(self, request: ApiRequest) -> ApiAnswer:
-        """Send, and wait for the whole answer."""
         with _translated(request):
             if self._connections is not None and request.silence_seconds is None:
-                path = _with_query(request)
+                path = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
                 async with asyncio.timeout(self._timeout_seconds):
                     sent = await self._head.write(request.verb, path, request.body, request.content_type)
                     return await self._connections.exchange(sent)
@@ -144,7 +140,6 @@ class PooledTransport:
 
     @asynccontextmanager
     async def stream(self, request: ApiRequest) -> AsyncIterator[ApiStream]:
-        """Send, and hand the answer over while it is still coming; leaving breaks it off."""
         with _translated(request):
             response = await self._send(request)
         try:
@@ -160,9 +155,10 @@ class PooledTransport:
             headers["Authorization"] = authorization
         if request.body is not None:
             headers["Content-Type"] = request.content_type
+        url = URL(credentials.server + request.path, encoded=True)
         return await self._open().request(
             request.verb,
-            _url(credentials.server, request),
+            url.with_query(request.params) if request.params else url,
             headers=headers,
             data=request.body,
             timeout=self._timeout(request),
@@ -196,15 +192,6 @@ class PooledTransport:
         return self._session
 
 
-def _with_query(request: ApiRequest) -> str:
-    return f"{request.path}?{urlencode(request.params)}" if request.params else request.path
-
-
-def _url(server: str, request: ApiRequest) -> URL:
-    url = URL(server + request.path, encoded=True)
-    return url.with_query(request.params) if request.params else url
-
-
 def _make_socket(address: tuple[Any, ...]) -> socket.socket:
     family, kind, protocol = address[:3]
     made = socket.socket(family, kind, protocol)
@@ -227,21 +214,15 @@ def _problem(fault: BaseException) -> str:
     return f"{type(fault).__name__}: {fault}"
 
 
-class _translated:  # noqa: N801 - reads as a statement: `with _translated(request):`
+@contextmanager
+def _translated(request: ApiRequest) -> Iterator[None]:
     """Turn what the library raises into a TransportError."""
-
-    def __init__(self, request: ApiRequest) -> None:
-        self._request = request
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: Any, fault: BaseException | None, traceback: Any) -> None:
-        if not isinstance(fault, _FAULTS):
-            return
+    try:
+        yield
+    except _FAULTS as fault:
         cause = fault.__cause__ if isinstance(fault, NotConnectedError) else fault
         raise TransportError(
-            (self._request.verb, self._request.path),
+            (request.verb, request.path),
             _problem(fault),
             may_have_arrived=not isinstance(fault, _NEVER_SENT),
             is_timeout=isinstance(cause, TimeoutError),
@@ -266,7 +247,8 @@ class RequestHead:
         """Write a request; `path` begins after the address of the server, and may have a query."""
         authorization = await self._credentials.authorization.header()
         if authorization != self._authorization:
-            self._fixed = self._write_fixed(authorization)
+            shown = [("Authorization", authorization)] if authorization else []
+            self._fixed = "".join(_lines((*self._fields.items(), *self._credentials.impersonation, *shown)))
             self._authorization = authorization
         target = self._base + path
         if not target.isascii() or not target.isprintable() or " " in target:
@@ -275,10 +257,6 @@ class RequestHead:
         if body is not None or verb != "GET":
             about += f"Content-Length: {len(body or b'')}\r\n"
         return f"{verb} {target} HTTP/1.1\r\n{self._fixed}{about}\r\n".encode() + (body or b"")
-
-    def _write_fixed(self, authorization: str) -> str:
-        shown = [("Authorization", authorization)] if authorization else []
-        return "".join(_lines((*self._fields.items(), *self._credentials.impersonation, *shown)))
 
 
 def _lines(fields: Iterable[tuple[str, str]]) -> Iterable[str]:

@@ -52,11 +52,10 @@ class NotLeadingError(Exception):
 
 
 class AlreadyBoundError(Exception):
-    """Somebody else has bound the pod, to `node_name`."""
+    """Somebody else has bound the pod."""
 
     def __init__(self, pod_key: str, node_name: str) -> None:
         super().__init__(f'pod "{pod_key}" is already bound to node "{node_name}"; another scheduler has placed it')
-        self.pod_key, self.node_name = pod_key, node_name
 
 
 class PodGoneError(Exception):
@@ -64,7 +63,6 @@ class PodGoneError(Exception):
 
     def __init__(self, pod_key: str) -> None:
         super().__init__(f'pod "{pod_key}" is gone; nothing is left to be done for it')
-        self.pod_key = pod_key
 
 
 class Writes:
@@ -173,19 +171,12 @@ class Writes:
                 raise
 
     async def _persist(self, pod: Pod, request: ApiRequest) -> None:
-        """Send a request that may be sent twice, and do so on conflicts and faults that may pass."""
-        tries = WriteRetries(self._draw)
-        while True:
-            try:
-                await self._client.send(request, self._check)
-                return
-            except RequestError as error:
-                if isinstance(error, ApiError) and error.is_about_another:
-                    raise PodGoneError(pod.key) from error
-                pause = tries.pause_after(error, asyncio.get_running_loop().time())
-                if pause is None:
-                    raise
-            await asyncio.sleep(pause)
+        try:
+            await _persist(self._client, request, self._draw, self._check, lambda error: error.is_about_another)
+        except ApiError as error:
+            if error.is_about_another:
+                raise PodGoneError(pod.key) from error
+            raise
 
     def _condition(self, pod: Pod, condition: Condition) -> dict[str, Any]:
         written: dict[str, Any] = {
@@ -292,18 +283,24 @@ class ObjectWrites:
                 raise
 
     async def _persist(self, request: ApiRequest) -> bytes:
-        """Send a request that may be sent twice, and do so on faults that may pass; a conflict does not."""
-        tries = WriteRetries(self._draw)
-        while True:
-            try:
-                return await self._client.send(request, self._check)
-            except RequestError as error:
-                if isinstance(error, ApiError) and error.is_conflict:
-                    raise
-                pause = tries.pause_after(error, asyncio.get_running_loop().time())
-                if pause is None:
-                    raise
-            await asyncio.sleep(pause)
+        return await _persist(self._client, request, self._draw, self._check, lambda error: error.is_conflict)
+
+
+async def _persist(
+    client: Client, request: ApiRequest, draw: Draw, check: Callable[[], None], is_final: Callable[[ApiError], bool]
+) -> bytes:
+    """Send a request that may be sent twice, and do so on conflicts and faults that may pass."""
+    tries = WriteRetries(draw)
+    while True:
+        try:
+            return await client.send(request, check)
+        except RequestError as error:
+            if isinstance(error, ApiError) and is_final(error):
+                raise
+            pause = tries.pause_after(error, asyncio.get_running_loop().time())
+            if pause is None:
+                raise
+        await asyncio.sleep(pause)
 
 
 def _deletion(resource: ApiResource, found: Any) -> ApiRequest:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from stowplan.embedded.http.origin import canonical
 from stowplan.embedded.http.server import ServerOptions, Serving, UnsafeAddressError, check_address, serve
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects import private_files
 from stowplan.embedded.registry.api import Api
 from stowplan.kube.identity import Credentials, Fixed, TlsFiles, Trust
@@ -121,23 +122,19 @@ def tls_of(endpoint: ApiEndpoint) -> ssl.SSLContext | None:
         remedy = "give PEM files, the key unencrypted and the one of the certificate"
         raise ApiEndpointError(f"{what}: {error}; {remedy}") from None
     if endpoint.client_authority:
-        _ask_for_certificates(context, endpoint.client_authority)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        try:
+            context.load_verify_locations(endpoint.client_authority)
+        except OSError as error:
+            raise ApiEndpointError(f"--client-ca {endpoint.client_authority}: {error}; give a PEM file") from None
     return context
-
-
-def _ask_for_certificates(context: ssl.SSLContext, authority: str) -> None:
-    context.verify_mode = ssl.CERT_OPTIONAL
-    try:
-        context.load_verify_locations(authority)
-    except OSError as error:
-        raise ApiEndpointError(f"--client-ca {authority}: {error}; give a PEM file") from None
 
 
 def publish_authority(api: Api, endpoint: ApiEndpoint) -> None:
     """Write down whose client certificates are believed, where other components of a cluster look for it."""
-    resource = api.catalogue.of_kind("v1", "ConfigMap")
-    if not endpoint.client_authority or resource is None:
+    if not endpoint.client_authority:
         return
+    resource = find_resource(api, "v1", "ConfigMap")
     data = {"client-ca-file": Path(endpoint.client_authority).read_text(encoding="utf-8")}
     content = {"metadata": {"name": _AUTHORITIES, "namespace": _SYSTEM}, "data": data}
     if api.store.get(resource, _SYSTEM, _AUTHORITIES) is None:
@@ -238,7 +235,6 @@ def publish_kubeconfig(path: Path, access: Access) -> int:
 
 
 def kubeconfig_text(access: Access) -> str:
-    """Return the text of a kubeconfig."""
     import yaml
 
     cluster: dict[str, Any] = {"server": access.server}

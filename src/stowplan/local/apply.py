@@ -6,13 +6,15 @@ theirs and nothing has to happen again that has happened there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
 
 from stowplan.config.errors import suggestion
 from stowplan.embedded.admission import chain
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
@@ -52,19 +54,14 @@ class Applier:
         """
         resource, namespace = self._place(manifest)
         metadata = manifest.content.get("metadata") or {}
-        content = {**manifest.content, "metadata": _moved(metadata)}
-        try:
-            return self._apply(resource, namespace, content)
-        except StatusError as error:
-            raise ManifestError(f"{manifest.title}: {error.message}") from None
+        with _told_of(manifest):
+            return self._apply(resource, namespace, {**manifest.content, "metadata": _moved(metadata)})
 
     def unknown_fields(self, manifest: Manifest) -> list[str]:
         """Say which fields of an object this cluster does not know. Raise ManifestError for a value of a wrong type."""
         resource, _ = self._place(manifest)
-        try:
+        with _told_of(manifest):
             return chain.check_fields(resource, _copy(manifest.content), "Warn")
-        except StatusError as error:
-            raise ManifestError(f"{manifest.title}: {error.message}") from None
 
     def take_over(self, manifest: Manifest) -> None:
         """Put in an object of another cluster as it was there, in place of one of ours.
@@ -75,17 +72,15 @@ class Applier:
         resource, _ = self._place(manifest)
         copied = _copy(manifest.content)
         copied["metadata"] = _moved(copied["metadata"])
-        try:
+        with _told_of(manifest):
             chain.check_status(resource, copied)
-        except StatusError as error:
-            raise ManifestError(f"{manifest.title}: {error.message}") from None
         self._api.store.write(resource, copied)
 
     def ensure_namespace(self, manifest: Manifest) -> None:
         """Make the namespace that an object is in, if that was not given itself."""
         _, name = self._place(manifest)
-        resource = self._api.catalogue.of_kind("v1", "Namespace")
-        if name and resource is not None and self._api.store.get(resource, "", name) is None:
+        resource = find_resource(self._api, "v1", "Namespace")
+        if name and self._api.store.get(resource, "", name) is None:
             self._api.create(resource, "", {"metadata": {"name": name}})
 
     def _apply(self, resource: Resource, namespace: str, content: Object) -> list[str]:
@@ -133,6 +128,14 @@ class Applier:
             return f"give its CustomResourceDefinition first, or write {versions} if that is meant"
         near = suggestion(kind, {one.kind for one in served if one.api_version == api_version})
         return near if near.startswith("did you mean") else "give its CustomResourceDefinition first"
+
+
+@contextmanager
+def _told_of(manifest: Manifest) -> Iterator[None]:
+    try:
+        yield
+    except StatusError as error:
+        raise ManifestError(f"{manifest.title}: {error.message}") from None
 
 
 def _copy(content: Mapping[str, Any]) -> Object:

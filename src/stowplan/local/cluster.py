@@ -13,21 +13,21 @@ from typing import Final, Literal
 
 import msgspec
 
-from stowplan.app.configuration import FileSource, SourceError, configure
+from stowplan.app import live
+from stowplan.app.configuration import FileSource, configure
 from stowplan.app.options import RunOptions
 from stowplan.app.process import now, steady_clock
 from stowplan.app.reload import RejectedConfiguration
 from stowplan.app.replica import ReplicaSettings
 from stowplan.config.errors import ConfigError
-from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration
 from stowplan.embedded.authorization import bootstrap
 from stowplan.embedded.authorization.authorizer import Authorizer
 from stowplan.embedded.http.audit import AuditLog
 from stowplan.embedded.http.server import ServerOptions, Serving
 from stowplan.embedded.identity import service_tokens
+from stowplan.embedded.informers.metadata import find_resource
 from stowplan.embedded.objects.private_files import NotPrivateError
-from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.precedence import Precedence
 from stowplan.embedded.storage.catalogue import Catalogue
@@ -35,13 +35,11 @@ from stowplan.embedded.storage.persistence import Database, DatabaseError
 from stowplan.embedded.storage.store import Store
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
-from stowplan.kube.identity import CredentialsError
 from stowplan.kube.local_kubeconfig import Access
 from stowplan.local import api_endpoint
 from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, KubeconfigError, check_endpoint
 from stowplan.local.components import Components
 from stowplan.local.in_process_api import InProcessWriter
-from stowplan.local.manifests import ManifestError
 from stowplan.local.pages import PAGE_LIMITS, USUAL_PORT, PagesServer, serve_pages
 from stowplan.local.scheduler import ApiServerAccess, LocalScheduler
 from stowplan.observe.logs import Logging, log_for
@@ -63,17 +61,7 @@ _UNUSED: Final = {
 }
 
 #: What makes a start impossible; each says what to do.
-UNSTARTABLE: Final = (
-    ConfigError,
-    CredentialsError,
-    DatabaseError,
-    ApiEndpointError,
-    ExtenderError,
-    KubeconfigError,
-    ManifestError,
-    RegistryError,
-    SourceError,
-)
+UNSTARTABLE: Final = (*live.UNSTARTABLE, DatabaseError, ApiEndpointError, KubeconfigError)
 
 
 def why_unstartable(error: Exception, config: str) -> str:
@@ -90,9 +78,8 @@ class ClusterOptions:
     endpoint: ApiEndpoint
     #: The folder that keeps it; "" keeps nothing.
     data: str
-    #: The file of the scheduler's configuration; "" for the default one.
-    config: str
-    gates: FeatureGates
+    #: What `stowplan run` is told with the same flags.
+    flags: RunOptions
     logging: Logging
     seed: int | None = None
     #: The file that every request is written down in; "" for none.
@@ -101,8 +88,6 @@ class ClusterOptions:
     without: frozenset[Part] = frozenset()
     #: Whether roles and bindings decide what users may do; without, everybody may do everything.
     has_rbac: bool = False
-    #: Whether a configuration of an older release is converted.
-    legacy_config: bool = False
 
 
 class LocalCluster:
@@ -120,16 +105,17 @@ class LocalCluster:
         key = service_tokens.new_key()
         self._signing_key = key if self._database is None else self._database.secret(_SIGNING_KEY, key)
         draw = random.Random(options.seed).getrandbits
-        self.api = Api(Store(self._database), Catalogue(options.gates.release, options.gates.on), now, draw)
+        gates = options.flags.feature_gates
+        self.api = Api(Store(self._database), Catalogue(gates.release, gates.on), now, draw)
         # All of it is read at once, so that what is damaged is found before anybody works with the rest.
         for resource in self.api.catalogue.all() if self._database is not None else ():
             self.api.store.list(resource)
-        self.pods, self.nodes = self._resource("Pod"), self._resource("Node")
-        self.has_data = bool(self.api.store.list(self._resource("Namespace")))
+        self.pods, self.nodes = find_resource(self.api, "v1", "Pod"), find_resource(self.api, "v1", "Node")
+        self.has_data = bool(self.api.store.list(find_resource(self.api, "v1", "Namespace")))
         self._precedence = Precedence()
         authority = api_endpoint.authority_of(options.endpoint)
         self.components = Components(self.api, self._precedence, options.without, authority=authority)
-        self._source = FileSource(options.config) if options.config else None
+        self._source = FileSource(options.flags.config) if options.flags.config else None
         self._serving: Serving | None = None
         self._pages: PagesServer | None = None
         #: Done when something ended that should go on; the fault is its exception.
@@ -207,28 +193,17 @@ class LocalCluster:
             audit=self._audit,
             precedence=self._precedence,
             authorizer=authorizer,
-            has_watch_list=options.gates.enabled("WatchList"),
+            has_watch_list=options.flags.feature_gates.enabled("WatchList"),
         )
 
     async def _replica_settings(self) -> ReplicaSettings:
-        options = self._options
-        flags = RunOptions(
-            config=options.config,
-            legacy_config=options.legacy_config,
-            feature_gates=options.gates,
-            secure_port=0,
-            given=frozenset({"config"} if options.config else ()),
-        )
+        flags = self._options.flags
         configuration = await configure(flags, self._source)
         for note in _unused_fields(configuration):
             _log.warning(note)
         now_ns = steady_clock()
-        return ReplicaSettings(flags, configuration, Metrics(now_ns, options.gates), now_ns, options.seed)
-
-    def _resource(self, kind: str) -> Resource:
-        found = self.api.catalogue.of_kind("v1", kind)
-        assert found is not None
-        return found
+        metrics = Metrics(now_ns, flags.feature_gates)
+        return ReplicaSettings(flags, configuration, metrics, now_ns, self._options.seed)
 
 
 def _audit_log(path: str) -> AuditLog | None:

@@ -22,12 +22,14 @@ from stowplan.embedded.storage.store import Store
 from stowplan.local import initial_objects
 from stowplan.local.apply import Applier
 from stowplan.local.components import Components
-from stowplan.local.initial_objects import InitialObjects, LoadedObjects
+from stowplan.local.initial_objects import LoadedObjects
 from stowplan.local.manifests import Manifest, ManifestError
 from stowplan.local.manifests import read as read_manifests
 from stowplan.local.outcome import Shortfall, find_shortfalls
 from stowplan.model import decode
 from stowplan.model.kinds import KINDS
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
 
 #: Names are drawn from it, so that the pods of a workload are called the same each time.
 _SEED: Final = 0
@@ -39,15 +41,31 @@ _LEFT_OUT: Final = frozenset({"Binding", "Event", "Lease"})
 class FileCluster:
     """What was read: the objects that scheduling looks at, as they are in the cluster."""
 
-    objects: list[Any] = field(default_factory=list)
+    nodes: dict[str, Node] = field(default_factory=dict)
+    pods: dict[str, Pod] = field(default_factory=dict)
+    others: list[Any] = field(default_factory=list)
     #: Workloads whose pods the API refused.
     unmade: tuple[Shortfall, ...] = ()
     #: What is good to know of it.
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def pending(self) -> list[Pod]:
+        """The pods to be scheduled, in the order of the files."""
+        return [pod for pod in self.pods.values() if not pod.spec.node_name and not pod.is_terminal]
+
+    def add(self, one: Any) -> None:
+        match one:
+            case Node():
+                self.nodes[one.name] = one
+            case Pod():
+                self.pods[one.key] = one
+            case _:
+                self.others.append(one)
+
 
 def read(paths: Sequence[str], gates: FeatureGates = DEFAULT_GATES) -> FileCluster:
-    """Read files and folders, and make of them what a server would. Raise ManifestError if it would refuse them."""
+    """Read files and folders, and make of them what a server would. Raise SourceError if it would refuse them."""
     return asyncio.run(_read(paths, gates))
 
 
@@ -62,7 +80,7 @@ async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     applier = Applier(api, keeps_status=True)
     initial_objects.define(applier, served, progress)
     _note_leftovers(applier, served, found.notes)
-    contents = await _contents(served, progress)
+    contents = _contents(served)
     initial_objects.put_copied(applier, contents, progress)
     rest = Components(api, None, is_still=True)
     broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -73,16 +91,16 @@ async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     finally:
         await rest.stop()
     found.unmade = find_shortfalls(api)
-    found.objects = [*map(_decoded, ours), *_objects(api, manifests)]
+    for one in (*map(_decoded, ours), *_objects(api, manifests)):
+        found.add(one)
     return found
 
 
-async def _contents(manifests: Sequence[Manifest], progress: _Quietly) -> LoadedObjects:
+def _contents(manifests: Sequence[Manifest]) -> LoadedObjects:
     """Take everything for what a cluster has already; a storage class of ours is there only if they bring none."""
-    contents = await initial_objects.read_contents(InitialObjects(nodes=0), progress, has_data=False)
     has_class = any(one.kind == "StorageClass" for one in manifests)
     copied = tuple(replace(one, content=_all_at_once(one)) for one in manifests)
-    return replace(contents, copied=copied, classes=() if has_class else contents.classes)
+    return LoadedObjects(copied=copied, classes=() if has_class else (initial_objects.our_class(),))
 
 
 def _all_at_once(manifest: Manifest) -> Any:

@@ -1,21 +1,8 @@
 """The objects that an embedded cluster starts with: definitions of kinds, a copy of another cluster, nodes of some
 shapes, a storage class, and manifests, in this order.
 
-A cluster that was kept on disk starts with what it had: only the manifests are applied again. A file of shapes, which
-are spread over zones, reads:
-
-    zones: [zone-a, zone-b]
-    shapes:
-      - name: general                                   # nodes are called general-0001, general-0002, ...
-        share: 8                                        # eight of ten nodes; `count: 5` asks for five
-        capacity: {cpu: "16", memory: 64Gi, pods: "110"}
-      - name: gpu
-        share: 2
-        capacity: {cpu: "32", memory: 256Gi, pods: "110", nvidia.com/gpu: "8"}
-        labels: {accelerator: a100}
-        taints: [{key: nvidia.com/gpu, value: present, effect: NoSchedule}]
-
-`local/manifests.py` reads the files, `local/apply.py` puts their objects in.
+A cluster that was kept on disk starts with what it had: only the manifests are applied again. `examples/shapes.yaml` is
+a file of shapes. `local/manifests.py` reads manifests, `local/apply.py` puts their objects in.
 """
 
 from __future__ import annotations
@@ -29,10 +16,11 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
+from stowplan.app.configuration import read_text
 from stowplan.embedded.controllers.volume_provisioning import standard_class
 from stowplan.embedded.informers.volumes import DEFAULT_CLASS
 from stowplan.local.apply import Applier
-from stowplan.local.manifests import Manifest, ManifestError, in_order, read, read_copy, read_text
+from stowplan.local.manifests import Manifest, ManifestError, in_order, read, read_copy
 from stowplan.model import manifests as manifest_text
 from stowplan.model.json_values import MalformedObject
 
@@ -77,19 +65,19 @@ class InitialObjects:
 class LoadedObjects:
     """What was read and made, ready to be put in."""
 
-    nodes: Sequence[Manifest]
-    classes: Sequence[Manifest]
-    copied: Sequence[Manifest]
-    manifests: Sequence[Manifest]
+    nodes: Sequence[Manifest] = ()
+    classes: Sequence[Manifest] = ()
+    copied: Sequence[Manifest] = ()
+    manifests: Sequence[Manifest] = ()
 
 
 async def read_contents(asked: InitialObjects, progress: Progress, has_data: bool) -> LoadedObjects:
-    """Read everything before anything is put in. Raise ManifestError if something cannot be used."""
+    """Read everything before anything is put in. Raise SourceError if something cannot be used."""
     manifests = read(asked.manifests)
     if has_data:
         if asked.nodes is not None or asked.shapes or asked.copied_from:
             progress.note("the cluster that was kept goes on; --nodes, --shapes and --from are for a new one")
-        return LoadedObjects((), (), (), manifests)
+        return LoadedObjects(manifests=manifests)
     copied = await read_copy(asked.copied_from, progress.note) if asked.copied_from else []
     shapes = read_shapes(asked.shapes) if asked.shapes else DEFAULT_SHAPES
     has_nodes = any(manifest.kind == "Node" for manifest in (*copied, *manifests))
@@ -101,8 +89,11 @@ async def read_contents(asked: InitialObjects, progress: Progress, has_data: boo
     origin = asked.shapes or "--nodes"
     nodes = [Manifest(origin, node) for node in make_nodes(shapes, wanted)]
     has_class = not asked.has_provisioner or _offers_volumes(copied, manifests)
-    classes = [] if has_class else [Manifest("--without provisioner", standard_class())]
-    return LoadedObjects(nodes, classes, copied, manifests)
+    return LoadedObjects(nodes, () if has_class else (our_class(),), copied, manifests)
+
+
+def our_class() -> Manifest:
+    return Manifest("--without provisioner", standard_class())
 
 
 def _offers_volumes(copied: Iterable[Manifest], manifests: Iterable[Manifest]) -> bool:
@@ -217,7 +208,7 @@ DEFAULT_SHAPES: Final = NodeShapes(
 
 
 def read_shapes(path: str) -> NodeShapes:
-    """Read a file of shapes. Raise ManifestError if it cannot be used."""
+    """Read a file of shapes. Raise SourceError if it cannot be used."""
     try:
         content = list(manifest_text.read(read_text(path)))
         if len(content) != 1:

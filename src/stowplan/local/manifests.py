@@ -8,13 +8,13 @@ kubeconfig leads to: what decides where pods go and what makes pods. `local/appl
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from stowplan.app.clients import USER_AGENT
+from stowplan.app.configuration import STDIN, SourceError, read_text
 from stowplan.app.process import now
 from stowplan.kube import credentials
 from stowplan.kube.client import ApiRequest, Client, ClientSettings
@@ -24,7 +24,6 @@ from stowplan.model import json_values
 from stowplan.model import manifests as manifest_text
 from stowplan.model.json_values import MalformedObject
 
-STDIN: Final = "-"
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 #: Kinds that have to be there before others, in this order; all others come after them.
 _FIRST: Final = (
@@ -43,42 +42,29 @@ _FIRST: Final = (
 _NOT_COPIED: Final = ("Secret", "ConfigMap", "Lease", "Event")
 _PAGE: Final = 500
 _SILENCE_SECONDS: Final = 60.0
-#: Collections in the order in which they are copied, each with the kind of its objects.
+#: Collections by their API, in the order in which they are copied.
 _COPIED: Final = (
-    ("/api/v1/namespaces", "Namespace"),
-    ("/apis/scheduling.k8s.io/v1/priorityclasses", "PriorityClass"),
-    ("/apis/node.k8s.io/v1/runtimeclasses", "RuntimeClass"),
-    ("/apis/storage.k8s.io/v1/storageclasses", "StorageClass"),
-    ("/apis/storage.k8s.io/v1/csidrivers", "CSIDriver"),
-    ("/apis/resource.k8s.io/v1/deviceclasses", "DeviceClass"),
-    ("/api/v1/nodes", "Node"),
-    ("/apis/storage.k8s.io/v1/csinodes", "CSINode"),
-    ("/apis/storage.k8s.io/v1/csistoragecapacities", "CSIStorageCapacity"),
-    ("/apis/resource.k8s.io/v1/resourceslices", "ResourceSlice"),
-    ("/apis/storage.k8s.io/v1/volumeattachments", "VolumeAttachment"),
-    ("/api/v1/persistentvolumes", "PersistentVolume"),
-    ("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim"),
-    ("/apis/resource.k8s.io/v1/resourceclaims", "ResourceClaim"),
-    ("/apis/resource.k8s.io/v1/resourceclaimtemplates", "ResourceClaimTemplate"),
-    ("/api/v1/serviceaccounts", "ServiceAccount"),
-    ("/api/v1/limitranges", "LimitRange"),
-    ("/api/v1/resourcequotas", "ResourceQuota"),
-    ("/api/v1/services", "Service"),
-    ("/api/v1/replicationcontrollers", "ReplicationController"),
-    ("/apis/apps/v1/deployments", "Deployment"),
-    ("/apis/apps/v1/replicasets", "ReplicaSet"),
-    ("/apis/apps/v1/controllerrevisions", "ControllerRevision"),
-    ("/apis/apps/v1/statefulsets", "StatefulSet"),
-    ("/apis/apps/v1/daemonsets", "DaemonSet"),
-    ("/apis/batch/v1/cronjobs", "CronJob"),
-    ("/apis/batch/v1/jobs", "Job"),
-    ("/apis/policy/v1/poddisruptionbudgets", "PodDisruptionBudget"),
-    ("/api/v1/pods", "Pod"),
+    ("v1", "namespaces"),
+    ("scheduling.k8s.io/v1", "priorityclasses"),
+    ("node.k8s.io/v1", "runtimeclasses"),
+    ("storage.k8s.io/v1", "storageclasses", "csidrivers"),
+    ("resource.k8s.io/v1", "deviceclasses"),
+    ("v1", "nodes"),
+    ("storage.k8s.io/v1", "csinodes", "csistoragecapacities"),
+    ("resource.k8s.io/v1", "resourceslices"),
+    ("storage.k8s.io/v1", "volumeattachments"),
+    ("v1", "persistentvolumes", "persistentvolumeclaims"),
+    ("resource.k8s.io/v1", "resourceclaims", "resourceclaimtemplates"),
+    ("v1", "serviceaccounts", "limitranges", "resourcequotas", "services", "replicationcontrollers"),
+    ("apps/v1", "deployments", "replicasets", "controllerrevisions", "statefulsets", "daemonsets"),
+    ("batch/v1", "cronjobs", "jobs"),
+    ("policy/v1", "poddisruptionbudgets"),
+    ("v1", "pods"),
 )
 
 
-class ManifestError(Exception):
-    """Manifests that cannot be used; the text names the file, the object and what to do."""
+class ManifestError(SourceError):
+    """Manifests that can be read, and cannot be used; the text names the file, the object and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,23 +98,13 @@ class Manifest:
 
 
 def read(paths: Iterable[str]) -> list[Manifest]:
-    """Read all objects, those first that others need. Raise ManifestError if something cannot be read."""
+    """Read all objects, those first that others need. Raise SourceError if something cannot be read."""
     return in_order(manifest for path in paths for manifest in _read(path))
 
 
 def in_order(manifests: Iterable[Manifest]) -> list[Manifest]:
     """Return the manifests with those first that others need."""
     return sorted(manifests, key=lambda manifest: _rank(manifest.kind))
-
-
-def read_text(path: str) -> str:
-    """Read a file, or the standard input."""
-    try:
-        return sys.stdin.read() if path == STDIN else Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ManifestError(f"{path}: not a text file in UTF-8: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise ManifestError(f"{path}: cannot be read: {error.strerror}; check the path") from None
 
 
 def _read(path: str) -> list[Manifest]:
@@ -177,7 +153,7 @@ def _checked(path: str, content: Any) -> Mapping[str, Any]:
 
 
 async def read_copy(path: str, tell: Callable[[str], None]) -> list[Manifest]:
-    """Read the objects of another cluster; `tell` hears what is left out. Raise ManifestError if there is no way."""
+    """Read the objects of another cluster; `tell` hears what is left out. Raise SourceError if there is no way."""
     text = read_text(path)
     if _is_kubeconfig(text):
         return await _from_cluster(path, tell)
@@ -202,8 +178,9 @@ async def _from_cluster(path: str, tell: Callable[[str], None]) -> list[Manifest
     client = Client(found, ClientSettings(USER_AGENT, qps=-1))
     try:
         listed: list[Manifest] = []
-        for collection, kind in _COPIED:
-            listed += await _list(client, collection, kind, tell)
+        for version, *plurals in _COPIED:
+            for plural in plurals:
+                listed += await _list(client, version, plural, tell)
         return listed
     except RequestError as error:
         raise ManifestError(f"{path}: {error.describe()}") from None
@@ -211,8 +188,8 @@ async def _from_cluster(path: str, tell: Callable[[str], None]) -> list[Manifest
         await client.close()
 
 
-async def _list(client: Client, collection: str, kind: str, tell: Callable[[str], None]) -> list[Manifest]:
-    version = collection.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
+async def _list(client: Client, version: str, plural: str, tell: Callable[[str], None]) -> list[Manifest]:
+    collection = f"/{'apis' if '/' in version else 'api'}/{version}/{plural}"
     found: list[Manifest] = []
     parameters = {"limit": str(_PAGE)}
     while True:
@@ -224,7 +201,7 @@ async def _list(client: Client, collection: str, kind: str, tell: Callable[[str]
                 raise
             tell(f"{collection} is left out: {error.message}")
             return found
-        items = page.get("items") or ()
+        items, kind = page.get("items") or (), page["kind"].removesuffix("List")
         found += [Manifest(collection, {**item, "apiVersion": version, "kind": kind}) for item in items]
         parameters = {"limit": str(_PAGE), "continue": page["metadata"].get("continue", "")}
         if not parameters["continue"]:

@@ -58,13 +58,8 @@ async def _decide(cluster: LocalCluster, timeout_seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_seconds):
             await cluster.schedule()
-            await settled(cluster)
-
-
-async def settled(cluster: LocalCluster) -> None:
-    """Wait until every pod is decided on."""
-    while not _is_settled(cluster):  # noqa: ASYNC110 (many places, none of which tells)
-        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+            while not _is_settled(cluster):  # noqa: ASYNC110 (many places, none of which tells)
+                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
 
 def _is_settled(cluster: LocalCluster) -> bool:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from stowplan.app.clients import USER_AGENT, told_to
 from stowplan.app.endpoints import Health, pages_of
-from stowplan.app.live import DRAIN_SECONDS, SETTLE_SECONDS
-from stowplan.app.process import settle_down
+from stowplan.app.process import Tasks
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.embedded.http.answers import Respond
 from stowplan.embedded.registry.precedence import Precedence
@@ -26,6 +24,7 @@ from stowplan.local.components import tell_broken
 from stowplan.local.in_process_api import InProcessTransport, InProcessWriter
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
+from stowplan.observe.report_log import tell_all
 from stowplan.serving.routes import Pages
 
 #: Below zero there is no limit: the server is nobody else's.
@@ -59,7 +58,7 @@ class LocalScheduler:
         if self._shortcut is not None:
             settings = replace(settings, writer=self._shortcut.before)
         self.replica = Replica(settings, self._connections, lambda: True)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = Tasks(self._end)
         self._cycles: asyncio.Task[None] | None = None
         self._is_ending = False
 
@@ -70,13 +69,8 @@ class LocalScheduler:
 
     def listen(self, listener: Callable[[Report], None]) -> None:
         """Let somebody else hear, too, what becomes of pods."""
-        before = self.replica.scheduler.environment.tell
-
-        def tell(report: Report) -> None:
-            before(report)
-            listener(report)
-
-        self.replica.scheduler.environment.tell = tell
+        environment = self.replica.scheduler.environment
+        environment.tell = tell_all(environment.tell, listener)
 
     async def start(self) -> None:
         """Learn the cluster, then begin to schedule."""
@@ -85,8 +79,7 @@ class LocalScheduler:
         if self._shortcut is not None:
             self._begin(self._shortcut.run())
         self._begin(replica.watching.run())
-        await replica.watching.settled()
-        settle_down()
+        await replica.sync()
         replica.watching.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
         self._begin(replica.scheduler.run_timers())
@@ -97,32 +90,20 @@ class LocalScheduler:
         replica = self.replica
         replica.scheduler.stop()
         if self._cycles is not None:
-            await asyncio.wait({self._cycles}, timeout=SETTLE_SECONDS)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_SECONDS):
-                    if self._shortcut is not None:
-                        await self._shortcut.drain()
-                    await replica.recorder.drain()
+            await replica.settle(self._cycles, *((self._shortcut.drain,) if self._shortcut is not None else ()))
         replica.watching.is_scheduling = False
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
         await replica.close()
         await self._connections.close()
 
     def pages(self, logging: Logging) -> Pages:
-        """Return what can be read of the scheduler over HTTP."""
         health = Health(lambda: self._is_ending, self.replica.watching.problem)
         return pages_of(self._options, self.replica, health, logging)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(self._precedence.behind(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._end)
-        return task
+        return self._tasks.start(self._precedence.behind(work))
 
     def _end(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
         if not self._is_ending:
             tell_broken(self._broken, task)
 

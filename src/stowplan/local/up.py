@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from stowplan.app.process import Tasks
 from stowplan.engine.ports import Bound, Report
 from stowplan.local import api_endpoint, initial_objects
 from stowplan.local.apply import Applier
@@ -71,7 +72,8 @@ async def run(options: UpOptions, view: View) -> None:
         with told_to_stop() as stopped, _told_to_reload(cluster, view), published(options, cluster):
             # It counts from the first pod on.
             counter = ActivityCounter(cluster)
-            if not await _unless(stopped, cluster.schedule()):
+            await until_first(cluster, cluster.schedule(), stopped.wait())
+            if stopped.is_set():
                 return
             view.opened(cluster, options.kubeconfig)
             await _show_until(stopped, cluster, counter, view)
@@ -112,30 +114,18 @@ async def _show_until(stopped: asyncio.Event, cluster: LocalCluster, counter: Ac
     view.show(counter.count())
 
 
-async def _unless(stopped: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """See a work through, and say so; stop it as soon as we are told to stop."""
-    task, told = asyncio.ensure_future(work), asyncio.ensure_future(stopped.wait())
-    try:
-        await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
-        if not told.done():
-            task.result()
-        return not told.done()
-    finally:
-        task.cancel()
-        told.cancel()
-        await asyncio.gather(task, told, return_exceptions=True)
-
-
 async def until_first(cluster: LocalCluster, *works: Coroutine[Any, Any, Any]) -> None:
-    """Wait until one of several works is done; raise what made the cluster break."""
-    tasks: set[asyncio.Future[Any]] = {asyncio.ensure_future(work) for work in works}
+    """Wait until one of several works is done, and stop the others; raise what made it or the cluster break."""
+    tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(work) for work in works]
     try:
-        await asyncio.wait({*tasks, cluster.broken}, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait({*tasks, cluster.broken}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
-    if cluster.broken.done():
-        cluster.broken.result()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for one in (cluster.broken, *tasks):
+        if one in done:
+            one.result()
 
 
 @contextmanager
@@ -161,18 +151,12 @@ def told_to_stop() -> Iterator[asyncio.Event]:
 @contextmanager
 def _told_to_reload(cluster: LocalCluster, view: View) -> Iterator[None]:
     """Let SIGHUP read the configuration again, and say what became of it."""
-    loop = asyncio.get_running_loop()
-    tasks: set[asyncio.Task[None]] = set()
+    loop, tasks = asyncio.get_running_loop(), Tasks()
 
     async def reload() -> None:
         view.note(await cluster.reload())
 
-    def begin() -> None:
-        task = loop.create_task(reload())
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    loop.add_signal_handler(signal.SIGHUP, begin)
+    loop.add_signal_handler(signal.SIGHUP, lambda: tasks.start(reload()))
     try:
         yield
     finally:
@@ -232,11 +216,10 @@ class ActivityCounter:
         self._bound = 0
         self._last: deque[RecentPlacement] = deque(maxlen=LAST)
         #: How many pods were bound in each of the last seconds.
-        self._seconds: deque[tuple[int, int]] = deque()
+        self._seconds: Counter[int] = Counter()
         cluster.scheduler.listen(self._hear)
 
     def count(self) -> Activity:
-        """Say what the cluster is doing now."""
         now_ns, store = self._now_ns(), self._cluster.api.store
         pods = store.list(self._cluster.pods)
         return Activity(
@@ -257,25 +240,16 @@ class ActivityCounter:
         now_ns = self._now_ns()
         self._bound += 1
         self._last.append(RecentPlacement(report.pod.key, report.node_name, now_ns))
-        second = now_ns // SECOND_NS
-        if self._seconds and self._seconds[-1][0] == second:
-            self._seconds[-1] = (second, self._seconds[-1][1] + 1)
-        else:
-            self._seconds.append((second, 1))
-            self._forget(second)
+        self._seconds[now_ns // SECOND_NS] += 1
 
     def _rate(self, now_ns: int) -> float:
         """Return pods a second, over the time in which pods were bound at all."""
-        second = now_ns // SECOND_NS
-        self._forget(second)
+        first = now_ns // SECOND_NS - WINDOW_SECONDS
+        self._seconds = Counter({second: count for second, count in self._seconds.items() if second > first})
         if not self._seconds:
             return 0.0
-        passed = max(1.0, min(WINDOW_SECONDS, now_ns / SECOND_NS - self._seconds[0][0]))
-        return sum(count for _, count in self._seconds) / passed
-
-    def _forget(self, second: int) -> None:
-        while self._seconds and self._seconds[0][0] <= second - WINDOW_SECONDS:
-            self._seconds.popleft()
+        passed = max(1.0, min(WINDOW_SECONDS, now_ns / SECOND_NS - min(self._seconds)))
+        return self._seconds.total() / passed
 
     def _waiting(self) -> dict[str, int]:
         queue = self._replica.scheduler.state.queue

@@ -34,23 +34,19 @@ class UnknownObject(msgspec.Struct, frozen=True):
     content: Mapping[str, Any]
 
 
-def decode_json(data: bytes | str) -> ApiObject | UnknownObject:
-    """Decode one JSON object of any kind."""
-    try:
-        heading = _heading_decoder().decode(data)
-    except _FAULTS:
-        return decode_object(_read_json(data))
-    kind = KINDS.get((heading.api_version, heading.kind))
-    return decode_object(_read_json(data)) if kind is None else decode_as(kind, data)
-
-
 def decode_as(kind: type[T], data: bytes | str) -> T:
     """Decode one JSON object known to be of that kind, whatever it calls itself: the items of a list say nothing."""
     try:
         decoded: T = _decoder(kind).decode(data)
         return decoded
     except _FAULTS as fault:
-        return convert(kind, _read_json(data, f"{kind.__name__}: {json_values.problem_of(fault)}"))
+        problem = json_values.problem_of(fault)
+    # Without a type, to say whose field is wrong; text that cannot even be read so is refused here.
+    try:
+        content = json_values.read(data)
+    except _FAULTS:
+        raise MalformedObject(f"{kind.__name__}: {problem}; check what wrote it") from None
+    return convert(kind, content)
 
 
 def decode_yaml(text: str | bytes) -> list[ApiObject | UnknownObject]:
@@ -91,7 +87,6 @@ def convert(kind: type[T], content: Any) -> T:
 
 
 def encode(value: ApiObject | UnknownObject) -> bytes:
-    """Write an object as JSON."""
     return _encoder().encode(value.content if isinstance(value, UnknownObject) else value)
 
 
@@ -104,15 +99,6 @@ def to_builtins(value: ApiObject | UnknownObject) -> Any:
 def patched(found: Any, patch: Mapping[str, Any]) -> Any:
     """Lay a JSON merge patch over an object; raise MalformedObject if what comes out is none."""
     return convert(type(found), json_values.merge_patch(to_builtins(found), patch))
-
-
-def _read_json(data: bytes | str, known_problem: str = "") -> Any:
-    """Decode without a type, to say whose field is wrong; text that cannot even be read so is refused here."""
-    try:
-        return json_values.read(data)
-    except _FAULTS as fault:
-        problem = known_problem or f"not a JSON document: {json_values.problem_of(fault)}"
-        raise MalformedObject(f"{problem}; check what wrote it") from None
 
 
 def _without_nulls(value: Any, shape: inspect.Type) -> Any:
@@ -164,19 +150,9 @@ def _write_custom(value: Any) -> Any:
     raise NotImplementedError(f"no way to write {type(value).__name__} is defined in decode.py")
 
 
-class _TypeMeta(msgspec.Struct, rename="camel"):
-    api_version: str = ""
-    kind: str = ""
-
-
 @cache
 def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind, dec_hook=_read_custom, float_hook=json_values.number)
-
-
-@cache
-def _heading_decoder() -> msgspec.json.Decoder[_TypeMeta]:
-    return msgspec.json.Decoder(_TypeMeta)
 
 
 @cache

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from stowplan.model.affinity import NodeSelector
-from stowplan.model.meta import ApiObject, Int64, Part, Time, always
+from stowplan.model.meta import ApiObject, Int64, Part, always
+from stowplan.model.node import Taint
 from stowplan.model.quantity import Quantity
 
 
@@ -60,11 +61,8 @@ class DeviceCounterConsumption(Part, frozen=True, kw_only=True):
     counters: dict[str, Counter] = {}
 
 
-class DeviceTaint(Part, frozen=True, kw_only=True):
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-    time_added: Time | None = None
+#: The same as that of a node.
+DeviceTaint = Taint
 
 
 class NodeAllocatableResourceMapping(Part, frozen=True, kw_only=True):
@@ -138,25 +136,21 @@ class DeviceTaintRule(ApiObject, frozen=True, kw_only=True):
 
 #: By device of a slice, the taints that rules add.
 _Added = tuple[tuple[DeviceTaint, ...], ...]
+_Tainted = dict[str, tuple[ResourceSlice, _Added, ResourceSlice]]
 
 
 class TaintedSlices:
     """Slices with the taints of rules. One that looks as before stays the same object."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[ResourceSlice, _Added, ResourceSlice]] = {}
+        self._known: _Tainted = {}
 
     def of(self, slices: Iterable[ResourceSlice], rules: Sequence[DeviceTaintRule]) -> list[ResourceSlice]:
         """Return the slices as the rules make them."""
         before, self._known = self._known, {}
         return [self._tainted(found, rules, before) for found in slices]
 
-    def _tainted(
-        self,
-        found: ResourceSlice,
-        rules: Sequence[DeviceTaintRule],
-        before: dict[str, tuple[ResourceSlice, _Added, ResourceSlice]],
-    ) -> ResourceSlice:
+    def _tainted(self, found: ResourceSlice, rules: Sequence[DeviceTaintRule], before: _Tainted) -> ResourceSlice:
         added = _added(found, rules)
         known = before.get(found.name)
         if known is None or known[0] is not found or known[1] != added:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 _NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE = f"({_NAME})?"
@@ -83,7 +84,7 @@ def parse_int64(text: str) -> int | None:
 
 def invalid(path: str, value: str | list[str] | None, detail: str) -> str:
     """Word the complaint that the field at `path` has a wrong value."""
-    return f"{path}: Invalid value: {_shown(value)}: {detail}"
+    return f"{path}: Invalid value: {shown(value)}: {detail}"
 
 
 def unsupported(path: str, value: str, supported: tuple[str, ...]) -> str:
@@ -114,7 +115,8 @@ def _domain_problems(prefix: str) -> list[str]:
     return problems
 
 
-def _shown(value: str | list[str] | None) -> str:
+def shown(value: Any) -> str:
+    """A value as complaints show it: texts quoted, everything else as JSON."""
     if isinstance(value, str):
         return quoted(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -32,14 +33,6 @@ _FLOAT = re.compile(
 )
 
 
-class _RepeatedKeyError(Exception):
-    """A key that a mapping has twice; the text says where."""
-
-
-class _TooMuchError(ValueError):
-    """A text that stands for more than is allowed; says for how much."""
-
-
 def read(text: str | bytes, *, repeats_keys: bool = False, most_bytes: int = MAX_BYTES) -> Iterator[Any]:
     """The content of every object in every document; empty documents are skipped, lists expanded.
 
@@ -58,10 +51,8 @@ def _documents(text: str | bytes, loader: Any, most_bytes: int) -> list[Any]:
         decoded = text if isinstance(text, str) else text.decode()
         _check_size(decoded, loader, most_bytes)
         return [document for document in yaml.load_all(decoded, Loader=loader) if document is not None]
-    except _RepeatedKeyError as fault:
-        raise MalformedObject(str(fault)) from None
-    except _TooMuchError as fault:
-        raise MalformedObject(f"not a YAML document: {fault}") from None
+    except MalformedObject:
+        raise
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as fault:
         # A tag may name a type that its text is not one of, and the constructors of the library do not look.
         problem = "nested too deeply" if isinstance(fault, RecursionError) else " ".join(str(fault).split())
@@ -93,7 +84,7 @@ def _flatten_checked(loader: Any, node: Any) -> None:
             continue
         if key.value in seen:
             line = key.start_mark.line + 1
-            raise _RepeatedKeyError(f'line {line}: key "{key.value}" already set in map; write it once')
+            raise MalformedObject(f'line {line}: key "{key.value}" already set in map; write it once')
         seen.add(key.value)
     # It may be drawn in by several, and has more keys by then.
     loader.checked.add(id(node))
@@ -117,7 +108,7 @@ def _loader(repeats_keys: bool) -> Any:
 
 
 def _check_size(text: str, loader: Any, most_bytes: int) -> None:
-    """Raise RecursionError for a text that nests too deeply, _TooMuchError for one that its aliases make too large."""
+    """Raise RecursionError for a text that nests too deeply, MalformedObject if its aliases make it too large."""
     import yaml
 
     # The C loader recurses without a limit of its own. Nesting cannot be deeper than brackets plus columns; most
@@ -133,15 +124,13 @@ def _check_size(text: str, loader: Any, most_bytes: int) -> None:
             tally.close()
 
 
+@dataclass(slots=True)
 class _Part:
     """A collection that is open."""
 
-    __slots__ = ("anchor", "is_merged", "size")
-
-    def __init__(self, anchor: str | None, *, is_merged: bool) -> None:
-        self.anchor = anchor
-        self.is_merged = is_merged
-        self.size = _VALUE_BYTES
+    anchor: str | None
+    is_merged: bool
+    size: int = _VALUE_BYTES
 
 
 class _Tally:
@@ -192,5 +181,5 @@ class _Tally:
     def _repeat(self, size: int) -> None:
         self._repeated_bytes += size
         if self._repeated_bytes > self._most_bytes:
-            limit = f"{self._most_bytes} bytes"
-            raise _TooMuchError(f"its aliases stand for more than {limit}; write out what they stand for")
+            problem = f"its aliases stand for more than {self._most_bytes} bytes"
+            raise MalformedObject(f"not a YAML document: {problem}; write out what they stand for")

@@ -124,8 +124,6 @@ class ApiObject(Part, frozen=True, kw_only=True):
 
 
 class Namespaced(ApiObject, frozen=True, kw_only=True):
-    """What every namespaced object shares."""
-
     metadata: NamespacedMeta = NamespacedMeta()
 
     @property

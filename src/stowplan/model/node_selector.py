@@ -28,7 +28,6 @@ class FieldRequirement(msgspec.Struct, frozen=True, gc=False):
     is_equal: bool
 
     def matches(self, node_name: str) -> bool:
-        """Whether the node of that name meets this condition."""
         found = node_name if self.key == NAME_FIELD else ""
         return (found == self.value) == self.is_equal
 
@@ -41,7 +40,6 @@ class CompiledTerm(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     errors: tuple[str, ...] = ()
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether a node of that name with these labels meets every condition."""
         if self.errors or not all(requirement.matches(labels) for requirement in self.labels):
             return False
         # A node without a name has no fields to be asked about.
@@ -60,7 +58,6 @@ class CompiledNodeSelector(msgspec.Struct, frozen=True, gc=False, cache_hash=Tru
         return aggregate(messages) if messages else None
 
     def matches(self, node_name: str, labels: Mapping[str, str]) -> bool:
-        """Whether some term holds for a node of that name with these labels."""
         return any(term.matches(node_name, labels) for term in self.terms)
 
     def match(self, node_name: str, labels: Mapping[str, str]) -> tuple[bool, str | None]:

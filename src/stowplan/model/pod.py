@@ -77,11 +77,7 @@ class PodOs(Part, frozen=True, kw_only=True):
 
 
 class PodSpec(Part, frozen=True, kw_only=True):
-    """What the pod asks for.
-
-    Defaults as the API server would fill them in: `scheduler_name` "default-scheduler", `priority` 0,
-    `preemption_policy` "PreemptLowerPriority", `restart_policy` "Always".
-    """
+    """What the pod asks for; defaults are as the API server would fill them in."""
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()

@@ -37,13 +37,11 @@ class GroupKey(NamedTuple):
 
 
 def own_group(pod: Pod) -> GroupKey | None:
-    """Return the group that a pod names in its spec."""
     named = pod.spec.scheduling_group
     return GroupKey(OWN_GROUP, pod.namespace, named.pod_group_name) if named and named.pod_group_name else None
 
 
 def community_group(pod: Pod) -> GroupKey | None:
-    """Return the group that a pod names in its labels."""
     name = pod.labels.get(COMMUNITY_LABEL)
     return GroupKey(COMMUNITY_GROUP, pod.namespace, name) if name else None
 

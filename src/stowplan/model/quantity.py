@@ -54,9 +54,9 @@ class Quantity:
         return Quantity(Amount(number, 0, format))
 
     @staticmethod
-    def of_milli(number: int, format: str = DECIMAL_SI) -> Quantity:
+    def of_milli(number: int) -> Quantity:
         """A number of thousandths."""
-        return Quantity(Amount(number, -3, format))
+        return Quantity(Amount(number, -3, DECIMAL_SI))
 
     @staticmethod
     def zero() -> Quantity:
@@ -123,7 +123,6 @@ class Quantity:
         return Quantity(_add(self._amount, other._amount))
 
     def __sub__(self, other: Quantity) -> Quantity:
-        """The difference, in the format of the first unless that is zero."""
         return Quantity(_add(self._amount, _negate(other._amount)))
 
     def __mul__(self, other: Quantity) -> Quantity:

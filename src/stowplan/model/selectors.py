@@ -40,7 +40,6 @@ class Requirement(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet this condition."""
         value = labels.get(self.key)
         operator = self.operator
         if operator in (EQUALS, IN, DOUBLE_EQUALS):
@@ -81,7 +80,6 @@ class Selector(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         return not self.requirements and not self.is_nothing
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels meet every requirement."""
         if self.is_nothing:
             return False
         return all(requirement.matches(labels) for requirement in self.requirements)

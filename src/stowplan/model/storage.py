@@ -7,13 +7,7 @@ import msgspec
 from stowplan.model.affinity import NodeSelector
 from stowplan.model.meta import ApiObject, Int32, LabelSelector, Namespaced, ObjectReference, Part, ResourceList, always
 from stowplan.model.quantity import Quantity
-from stowplan.model.volumes import (
-    CsiVolume,
-    HostPath,
-    InTreeSources,
-    LocalVolume,
-    PersistentVolumeClaimSpec,
-)
+from stowplan.model.volumes import CsiVolume, InTreeSources, NodePath, PersistentVolumeClaimSpec
 
 
 class VolumeNodeAffinity(Part, frozen=True, kw_only=True):
@@ -21,8 +15,6 @@ class VolumeNodeAffinity(Part, frozen=True, kw_only=True):
 
 
 class PersistentVolumeSpec(InTreeSources, frozen=True, kw_only=True):
-    """`volume_mode` defaults to "Filesystem", the reclaim policy to "Retain"."""
-
     capacity: ResourceList = {}
     access_modes: tuple[str, ...] = ()
     claim_ref: ObjectReference | None = None
@@ -33,8 +25,8 @@ class PersistentVolumeSpec(InTreeSources, frozen=True, kw_only=True):
     volume_attributes_class_name: str | None = None
     mount_options: tuple[str, ...] = ()
     csi: CsiVolume | None = None
-    local: LocalVolume | None = None
-    host_path: HostPath | None = None
+    local: NodePath | None = None
+    host_path: NodePath | None = None
 
 
 class PersistentVolumeStatus(Part, frozen=True, kw_only=True):
@@ -71,8 +63,6 @@ class TopologySelectorTerm(Part, frozen=True, kw_only=True):
 
 
 class StorageClass(ApiObject, frozen=True, kw_only=True):
-    """`volume_binding_mode` defaults to "Immediate", `reclaim_policy` to "Delete"."""
-
     api_version: str = always("storage.k8s.io/v1")
     kind: str = always("StorageClass")
     provisioner: str = ""
@@ -107,8 +97,6 @@ class CSINode(ApiObject, frozen=True, kw_only=True):
 
 
 class CSIDriverSpec(Part, frozen=True, kw_only=True):
-    """`attach_required` defaults to true, the others to false."""
-
     attach_required: bool = True
     storage_capacity: bool = False
     prevent_pod_scheduling_if_missing: bool = False

@@ -37,7 +37,6 @@ def tolerates(toleration: Toleration, taint: Taint, comparison_operators: bool =
 
 
 def is_tolerated(taint: Taint, tolerations: Iterable[Toleration], comparison_operators: bool = False) -> bool:
-    """Whether any of the tolerations covers the taint."""
     return any(tolerates(toleration, taint, comparison_operators) for toleration in tolerations)
 
 

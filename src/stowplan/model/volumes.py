@@ -127,11 +127,7 @@ class CsiVolume(Part, frozen=True, kw_only=True):
     volume_attributes: dict[str, str] = {}
 
 
-class LocalVolume(Part, frozen=True, kw_only=True):
-    path: str = ""
-
-
-class HostPath(Part, frozen=True, kw_only=True):
+class NodePath(Part, frozen=True, kw_only=True):
     path: str = ""
 
 

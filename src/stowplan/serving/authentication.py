@@ -155,17 +155,14 @@ class DelegatedAuthenticator:
             return None
         known = self._tokens.get(token)
         if known is None:
-            known = (await self._review(self.reviewer, token),)
+            try:
+                known = (await self.reviewer.review_token(token),)
+            except Exception as error:
+                raise UnknownUserError(f"the API server could not be asked about a token: {error}") from error
             self._tokens.put(token, known, self.token_seconds)
         if known[0] is None:
             raise UnknownUserError("invalid bearer token")
         return known[0]
-
-    async def _review(self, reviewer: Reviewer, token: str) -> UserInfo | None:
-        try:
-            return await reviewer.review_token(token)
-        except Exception as error:
-            raise UnknownUserError(f"the API server could not be asked about a token: {error}") from error
 
 
 def _by_headers(settings: ProxySettings, credentials: RequestCredentials) -> UserInfo | None:

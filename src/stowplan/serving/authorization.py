@@ -56,7 +56,7 @@ class Guard:
             return web.Response(status=redirect.status, headers=redirect.headers)
         except Exception as error:
             _log.error(error, "Request failed", method=request.method, path=request.path)
-            return responses.internal_error(request, error)
+            return responses.text_page(f'Internal Server Error: "{request.path_qs}": {error}\n', 500)
 
     async def _refuse(self, request: web.Request) -> web.Response | None:
         """Return the answer to somebody who is not let in; None to those who are."""

@@ -64,7 +64,8 @@ def answered(handler: Handler) -> Handler:
 
     async def handle(request: web.Request) -> web.StreamResponse:
         if request.method != "GET":
-            return responses.method_not_allowed(request)
+            message = f"{request.method} is not supported on {request.path}; it can only be read"
+            return responses.failure(request, 405, "MethodNotAllowed", message)
         try:
             return await handler(request)
         except UnknownObjectError as error:
@@ -79,7 +80,6 @@ def answered(handler: Handler) -> Handler:
 
 
 def process_pages(set_verbosity: Callable[[str], str]) -> dict[str, Handler]:
-    """Return the pages about the process by path."""
 
     async def redirect(request: web.Request) -> web.Response:
         raise web.HTTPFound("/debug/pprof/")
@@ -110,7 +110,7 @@ async def _profile(request: web.Request) -> web.Response:
         case "":
             return responses.text_page(pprof_index())
         case "cmdline":
-            return responses.text_page(command_line())
+            return responses.text_page("\0".join(sys.argv))
         case "goroutine":
             return responses.text_page(stacks())
         case "profile":
@@ -128,10 +128,6 @@ def pprof_index() -> str:
     lines += [f"  {name:<12}{what}" for name, what in OFFERED.items()]
     lines += ["", f"Not available in Python: {', '.join(NOT_OFFERED)}", ""]
     return "\n".join(lines)
-
-
-def command_line() -> str:
-    return "\0".join(sys.argv)
 
 
 def stacks() -> str:

@@ -26,15 +26,6 @@ def forbidden(request: web.Request, refused: AccessRequest, reason: str) -> web.
     return response
 
 
-def method_not_allowed(request: web.Request) -> web.Response:
-    message = f"{request.method} is not supported on {request.path}; it can only be read"
-    return failure(request, 405, "MethodNotAllowed", message)
-
-
-def internal_error(request: web.Request, error: Exception) -> web.Response:
-    return text_page(f'Internal Server Error: "{request.path_qs}": {error}\n', 500)
-
-
 def text_page(text: str, status: int = 200) -> web.Response:
     """Answer with text that a browser takes for nothing else."""
     return web.Response(status=status, text=text, headers={"X-Content-Type-Options": "nosniff"})

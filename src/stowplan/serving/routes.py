@@ -53,7 +53,6 @@ class Pages:
     more: Mapping[str, Handler] = field(default_factory=dict)
 
     def routes(self) -> list[web.RouteDef]:
-        """Return every page with its path."""
         routes: dict[str, Handler] = {
             "/metrics": partial(_metrics, self.metrics),
             "/metrics/resources": self._resources,

@@ -69,23 +69,23 @@ class FakeCluster:
             name = f"{found.metadata.generate_name}{found.metadata.resource_version}"
             metadata = msgspec.structs.replace(found.metadata, name=name, uid=f"uid-{name}")
             found = msgspec.structs.replace(found, metadata=metadata)
-        self._put(found)
+        kept, key = self._place_of(found)
+        kept[key] = found
         self._tell(_added(found))
         return found
 
     def update(self, found: Any) -> Any:
         """Replace an object by a new version, and return that."""
-        old, new = self._find(found), self._stamped(found)
-        self._put(new)
+        kept, key = self._place_of(found)
+        old, new = kept[key], self._stamped(found)
+        kept[key] = new
         self._tell(lambda handlers, now_ns: handlers.update(old, new, now_ns))
         return new
 
     def delete(self, found: Any) -> None:
         """Drop an object at once; nothing happens if it is not there."""
-        if isinstance(found, Pod):
-            gone = self.pods.pop(found.key, None)
-        else:
-            gone = self.objects.pop(_key(found), None)
+        kept, key = self._place_of(found)
+        gone = kept.pop(key, None)
         if gone is not None:
             self._tell(lambda handlers, now_ns: handlers.delete(gone, now_ns))
 
@@ -144,10 +144,10 @@ class FakeCluster:
 
     def known(self, found: Any) -> Any:
         """Return an object as it is now; raise if it is gone."""
-        try:
-            return self._find(found)
-        except KeyError:
-            raise LookupError(f'{found.kind} "{found.metadata.name}" not found') from None
+        kept, key = self._place_of(found)
+        if key not in kept:
+            raise LookupError(f'{found.kind} "{found.metadata.name}" not found')
+        return kept[key]
 
     def bound(self, pod: Pod, node_name: str) -> Pod:
         """Return what a binding makes of a pod; somebody who plays the kubelet, too, adds to it."""
@@ -169,14 +169,11 @@ class FakeCluster:
             raise LookupError(f'pods "{key.partition("/")[2]}" not found')
         return pod
 
-    def _find(self, found: Any) -> Any:
-        return self.pods[found.key] if isinstance(found, Pod) else self.objects[_key(found)]
-
-    def _put(self, found: Any) -> None:
+    def _place_of(self, found: Any) -> tuple[dict[Any, Any], Any]:
+        """Return who keeps an object, and by which key."""
         if isinstance(found, Pod):
-            self.pods[found.key] = found
-        else:
-            self.objects[_key(found)] = found
+            return self.pods, found.key
+        return self.objects, (found.kind, f"{found.metadata.namespace}/{found.metadata.name}")
 
     def _stamped(self, found: Any) -> Any:
         metadata = msgspec.structs.replace(found.metadata, resource_version=str(next(self._versions)))
@@ -227,10 +224,6 @@ class FakeObjectWriter:
 
 def _added(found: Any) -> Told:
     return lambda handlers, now_ns: handlers.add(found, now_ns)
-
-
-def _key(found: Any) -> tuple[str, str]:
-    return found.kind, f"{found.metadata.namespace}/{found.metadata.name}"
 
 
 def _with_condition(status: PodStatus, condition: Condition) -> PodStatus:

@@ -6,7 +6,8 @@ A column is built on first use and kept up to date by `table.table.Table`; plugi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -127,24 +128,25 @@ class CodedColumn(FactColumn):
         return rows[starts[code] : starts[code + 1]]
 
 
+@dataclass(slots=True)
 class Uses:
-    """Notes when columns are asked for, and says which can be done without once there are too many."""
+    """Notes when columns are asked for, and drops those that can be done without once there are too many."""
 
-    __slots__ = ("_clock",)
-
-    def __init__(self) -> None:
-        self._clock = 0
+    _clock: int = 0
 
     def note(self, column: C) -> C:
         self._clock += 1
         column.used_at = self._clock
         return column
 
-    def least(self, columns: Mapping[K, Column]) -> list[K]:
-        """Return the half of the columns that was not asked for lately; nothing as long as there is room."""
+    def make_room(self, columns: dict[K, C]) -> bool:
+        """Drop the half of the columns that was not asked for lately, if there are too many; say whether it was so."""
         if len(columns) < KEPT_COLUMNS:
-            return []
-        return sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]
+            return False
+        for key in sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]:
+            # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
+            columns.pop(key).journal.mark_all()
+        return True
 
 
 class Summed(NamedTuple):
@@ -187,18 +189,16 @@ class CountColumn(Column):
 MOST_PENDING = 64
 
 
+@dataclass(slots=True, eq=False)
 class DomainSums:
     """The sums of one count by the codes of one label, as of the last time they were asked for."""
 
-    __slots__ = ("_as_of", "_pending", "_sums", "journal")
-
-    def __init__(self) -> None:
-        #: Marked with the code of every sum that is no longer what was returned before.
-        self.journal = Journal()
-        self._sums: NDArray[np.int64] | None = None
-        # Which labels, and which state of theirs, the codes are of.
-        self._as_of: tuple[object, int, int] | None = None
-        self._pending: list[tuple[int, int]] = []
+    #: Marked with the code of every sum that is no longer what was returned before.
+    journal: Journal = field(default_factory=Journal)
+    _sums: NDArray[np.int64] | None = None
+    #: Which labels, and which state of theirs, the codes are of.
+    _as_of: tuple[object, int, int] | None = None
+    _pending: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, row: int, amount: int) -> None:
         """Note that a row counts for more, or less."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -41,7 +42,6 @@ class Counts:
         self._uses = Uses()
 
     def fit(self, capacity: int, rows: int) -> None:
-        """Make room for `capacity` rows and show the first `rows` of them."""
         self._size = (capacity, rows)
         for column in self.columns:
             column.fit(capacity, rows)
@@ -66,7 +66,9 @@ class Counts:
         return shape.deltas
 
     def _build(self, counted: Counted) -> CountColumn:
-        self._drop_unused()
+        if self._uses.make_room(self._by_rule):
+            self.columns = list(self._by_rule.values())
+            self._generation += 1
         column = self._by_rule[counted] = CountColumn(counted, self._size[0])
         column.fit(*self._size)
         self.columns.append(column)
@@ -77,15 +79,6 @@ class Counts:
                     column.add(row, amount * pods)
         return column
 
-    def _drop_unused(self) -> None:
-        unused = self._uses.least(self._by_rule)
-        if unused:
-            for counted in unused:
-                # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
-                self._by_rule.pop(counted).journal.mark_all()
-            self.columns = list(self._by_rule.values())
-            self._generation += 1
-
 
 class Held(Counted, Protocol):
     """What is held: a hashable rule that names the things of one pod, and says how many (`amount`)."""
@@ -94,23 +87,21 @@ class Held(Counted, Protocol):
         """Return what `pod` holds on its node; the same whenever asked."""
 
 
+@dataclass(slots=True, eq=False)
 class Holding:
     """What the pods of all nodes hold under one rule.
 
     The journal is marked with every row where that changes, and with every row that becomes another node's.
     """
 
-    __slots__ = ("_held", "_nodes", "_on", "_where", "journal", "row_of")
-
-    def __init__(self, held: Held, nodes: Sequence[Node], row_of: Mapping[str, int]) -> None:
-        self.journal = Journal()
-        #: The rows of nodes by name, all that there are.
-        self.row_of = row_of
-        self._held = held
-        self._nodes = nodes
-        # By row, and by thing, how many pods hold it.
-        self._on: dict[int, dict[Hashable, int]] = {}
-        self._where: dict[Hashable, dict[int, int]] = {}
+    _held: Held
+    _nodes: Sequence[Node]
+    #: The rows of nodes by name, all that there are.
+    row_of: Mapping[str, int]
+    journal: Journal = field(default_factory=Journal)
+    #: By row, and by thing, how many pods hold it.
+    _on: dict[int, dict[Hashable, int]] = field(default_factory=dict)
+    _where: dict[Hashable, dict[int, int]] = field(default_factory=dict)
 
     def node_name(self, row: int) -> str:
         """Return the name of the node that has a row; empty if there is none (any more)."""
@@ -148,16 +139,14 @@ class Holding:
         self.journal.mark(target)
 
 
+@dataclass(slots=True, eq=False)
 class Holdings:
     """All rules that were asked about, over the nodes and shapes that the table keeps."""
 
-    def __init__(
-        self, nodes: Sequence[Node], row_of: Mapping[str, int], shapes_on: Sequence[Mapping[PodShape, int]]
-    ) -> None:
-        self._nodes = nodes
-        self._row_of = row_of
-        self._shapes_on = shapes_on
-        self.by_rule: dict[Held, Holding] = {}
+    _nodes: Sequence[Node]
+    _row_of: Mapping[str, int]
+    _shapes_on: Sequence[Mapping[PodShape, int]]
+    by_rule: dict[Held, Holding] = field(default_factory=dict)
 
     def find(self, held: Held) -> Holding:
         """Return who holds what under a rule, found out from the placed pods the first time it is asked for."""
@@ -170,12 +159,10 @@ class Holdings:
         return holding
 
     def add(self, row: int, shape: PodShape, pods: int) -> None:
-        """Count so many more pods of a shape on a row, or less."""
         for holding in self.by_rule.values():
             holding.add(row, shape, pods)
 
     def move(self, source: int, target: int) -> None:
-        """Take over that a node has got another row."""
         for holding in self.by_rule.values():
             holding.move(source, target)
 

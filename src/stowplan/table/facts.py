@@ -29,7 +29,6 @@ class Facts:
         self._uses = Uses()
 
     def fit(self, capacity: int) -> None:
-        """Make room for so many rows."""
         self._capacity = capacity
         for column in self.columns.values():
             column.fit(capacity, len(self._nodes))
@@ -73,10 +72,8 @@ class Facts:
 
     def why_unread(self, name: str, node: Node) -> ValueError:
         """Say why a node has no number in a column that a plugin declared, and where in the plugin that came about."""
-        problem, remedy = (
-            f"column {name!r} has no number for node {node.name!r}",
-            "let its function return one for every node",
-        )
+        problem = f"column {name!r} has no number for node {node.name!r}"
+        remedy = "let its function return one for every node"
         try:
             float(self._declared[name](node))
         except (Exception, SystemExit) as error:
@@ -85,9 +82,7 @@ class Facts:
         return ValueError(f"{problem}; {remedy}")
 
     def _built(self, key: Hashable, column: FactColumn) -> FactColumn:
-        for unused in self._uses.least(self.columns):
-            # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
-            self.columns.pop(unused).journal.mark_all()
+        self._uses.make_room(self.columns)
         for row, node in enumerate(self._nodes):
             column.write(row, node)
         column.fit(self._capacity, len(self._nodes))
@@ -122,7 +117,6 @@ class Images:
         return self._holders.get(name, 0)
 
     def all_holders(self) -> dict[str, int]:
-        """Return how many nodes hold each image that any holds."""
         return dict(self._holders)
 
     def replace(self, old: Node | None, new: Node | None) -> None:

@@ -7,6 +7,7 @@ rows as they would be.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -25,26 +26,17 @@ Signs = NDArray[np.int64]
 Offsets = NDArray[np.intp]
 
 
+@dataclass(slots=True, eq=False)
 class Moves:
     """The supposed pods of some rows, one after the other: row i has those from `offsets[i]` to `offsets[i + 1]`."""
 
-    __slots__ = ("_amounts", "codes", "offsets", "shapes", "signs")
-
-    def __init__(
-        self,
-        shapes: Sequence[PodShape],
-        codes: NDArray[np.intp],
-        offsets: Offsets,
-        signs: Signs,
-        amounts: dict[Hashable, NDArray[np.int64]] | None = None,
-    ) -> None:
-        #: The distinct shapes; `codes` says which of them each pod has.
-        self.shapes = shapes
-        self.codes = codes
-        self.offsets = offsets
-        self.signs = signs
-        # Amounts by shape under every rule asked for so far: the same however the signs change.
-        self._amounts = {} if amounts is None else amounts
+    #: The distinct shapes; `codes` says which of them each pod has.
+    shapes: Sequence[PodShape]
+    codes: NDArray[np.intp]
+    offsets: Offsets
+    signs: Signs
+    #: Amounts by shape under every rule asked for so far: the same however the signs change.
+    _amounts: dict[Hashable, NDArray[np.int64]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,33 +57,21 @@ class Coded(NamedTuple):
         return wanted.take(self.codes)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Nodes:
     """Rows of the table as a plugin sees them."""
 
-    __slots__ = (
-        "_amounts",
-        "_gathered",
-        "_moves",
-        "_table",
-        "asked",
-        "feasible_journal",
-        "feasible_rows",
-        "requests_journal",
-        "rows",
-    )
-
-    def __init__(self, table: Table, rows: Rows | None = None, moves: Moves | None = None) -> None:
-        self._table = table
-        self.rows = rows
-        self._moves = moves
-        self._gathered: dict[object, NDArray[Any]] = {}
-        self._amounts: list[tuple[list[int], list[int]]] | None = None
-        # Which rows still matter; the wrapper of per-node plugins asks about no others.
-        self.asked: Mask | None = None
-        self.feasible_rows: Mask | None = None
-        self.feasible_journal: Journal | None = None
-        # Marked when the answers are wanted for a pod with other requests.
-        self.requests_journal: Journal | None = None
+    _table: Table
+    rows: Rows | None = None
+    _moves: Moves | None = None
+    _gathered: dict[object, NDArray[Any]] = field(default_factory=dict)
+    _amounts: list[tuple[list[int], list[int]]] | None = None
+    #: Which rows still matter; the wrapper of per-node plugins asks about no others.
+    asked: Mask | None = None
+    feasible_rows: Mask | None = None
+    feasible_journal: Journal | None = None
+    #: Marked when the answers are wanted for a pod with other requests.
+    requests_journal: Journal | None = None
 
     def __len__(self) -> int:
         return len(self._table) if self.rows is None else len(self.rows)
@@ -99,10 +88,8 @@ class Nodes:
 
     def after(self, moves: Moves) -> Nodes:
         """Return these rows as they would be after `moves`, which has as many rows."""
-        supposed = Nodes(self._table, self.rows, moves)
         # What was gathered is as it is; moves are added to it.
-        supposed._gathered = self._gathered
-        return supposed
+        return Nodes(self._table, self.rows, moves, self._gathered)
 
     def shape_of(self, pod: Pod) -> PodShape:
         """Return the shape under which a pod is supposed to come or go."""

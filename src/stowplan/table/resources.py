@@ -8,6 +8,7 @@ grows anything.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import numpy as np
@@ -97,7 +98,6 @@ class Resources:
         return np.array([min(amount, LARGEST) for amount in amounts], dtype=np.int64)
 
     def write_node(self, row: int, node: Node) -> None:
-        """Set what `node` has to give."""
         amounts = {name: amount_of(name, quantity) for name, quantity in node.status.allocatable.items()}
         indices = {name: self.intern(name) for name in amounts if name in FIXED or is_scalar(name)}
         column = np.zeros(len(self._allocatable), dtype=np.int64)
@@ -109,17 +109,10 @@ class Resources:
             self._amounts_of.pop(row, None)
             self.allocatable_journal.mark(row)
 
-    def add(self, row: int, amounts: Matrix) -> None:
-        """Charge a node with what `vector` returned."""
+    def add(self, row: int, amounts: Matrix, change: np.ufunc = np.add) -> None:
+        """Charge a node with what `vector` returned; `np.subtract` takes it back."""
         taken = self._requested[: len(amounts), row]
-        np.add(taken, amounts, out=taken)
-        self._amounts_of.pop(row, None)
-        self.requested_journal.mark(row)
-
-    def subtract(self, row: int, amounts: Matrix) -> None:
-        """Take back `add`."""
-        taken = self._requested[: len(amounts), row]
-        np.subtract(taken, amounts, out=taken)
+        change(taken, amounts, out=taken)
         self._amounts_of.pop(row, None)
         self.requested_journal.mark(row)
 
@@ -135,7 +128,6 @@ class Resources:
         return amounts
 
     def fit(self, capacity: int, rows: int) -> None:
-        """Make room for `capacity` nodes and show the first `rows` of them."""
         missing = capacity - self._allocatable.shape[1]
         if missing > 0:
             self._allocatable = np.pad(self._allocatable, ((0, 0), (0, missing)))
@@ -172,23 +164,21 @@ class DerivedRule(Protocol):
     def __hash__(self) -> int: ...
 
 
+@dataclass(slots=True, eq=False)
 class Derived:
     """The numbers of all rows under one rule: kept, and brought up to date where amounts moved. # (lines, nodes)
 
     Scores begin with them, whatever the pod requests, so a pod like none before pays for what it changes alone.
     """
 
-    __slots__ = ("_as_of", "_rule", "_values", "highest", "lines", "lowest")
-
-    def __init__(self, rule: DerivedRule) -> None:
-        self._rule = rule
-        self._as_of = (-1, -1, -1)
-        self._values: DerivedLines = np.empty((0, 0))
-        #: What readers see: read-only.
-        self.lines = self._values
-        #: By line, what no row exceeds, and what none is below.
-        self.highest: list[float] = []
-        self.lowest: list[float] = []
+    _rule: DerivedRule
+    _as_of: tuple[int, int, int] = (-1, -1, -1)
+    _values: DerivedLines = field(default_factory=lambda: np.empty((0, 0)))
+    #: What readers see: read-only.
+    lines: DerivedLines = field(default_factory=lambda: np.empty((0, 0)))
+    #: By line, what no row exceeds, and what none is below.
+    highest: list[float] = field(default_factory=list)
+    lowest: list[float] = field(default_factory=list)
 
     def bring_up(self, resources: Resources, layout: int) -> None:
         """Take over what changed since the last time; `layout` tells when rows moved."""

@@ -6,6 +6,8 @@ differs between the replicas of a workload. `family` is the same but for what th
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
@@ -21,33 +23,21 @@ _NO_RESOURCES = ResourceRequirements()
 _encoder = msgspec.msgpack.Encoder(enc_hook=str)
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class PodShape:
     """What all pods of one signature have in common, as the table counts it."""
 
-    __slots__ = (
-        "__weakref__",
-        "amounts",
-        "deltas",
-        "deltas_upto",
-        "key",
-        "own_terms",
-        "pod",
-        "rows",
-        "terms",
-    )
-
-    def __init__(self, key: bytes, pod: Pod) -> None:
-        self.key = key
-        self.pod = pod
-        #: What it adds to the resources of its node; None until somebody wants to know (`Table.amounts_of`).
-        self.amounts: NDArray[np.int64] | None = None
-        #: The (anti-)affinity terms as the pod has them, and the same as the table counts their carriers.
-        self.own_terms: PodTerms = NO_TERMS
-        self.terms: tuple[CarriedTerm, ...] = ()
-        self.deltas: list[tuple[CountColumn, int]] = []
-        # Which count columns `deltas` already covers: (generation of the list of columns, how many of it).
-        self.deltas_upto = (0, 0)
-        self.rows: dict[int, int] = {}
+    key: bytes
+    pod: Pod
+    #: What it adds to the resources of its node; None until somebody wants to know (`Table.amounts_of`).
+    amounts: NDArray[np.int64] | None = None
+    #: The (anti-)affinity terms as the pod has them, and the same as the table counts their carriers.
+    own_terms: PodTerms = NO_TERMS
+    terms: tuple[CarriedTerm, ...] = ()
+    deltas: list[tuple[CountColumn, int]] = field(default_factory=list)
+    #: Which count columns `deltas` already covers: (generation of the list of columns, how many of it).
+    deltas_upto: tuple[int, int] = (0, 0)
+    rows: dict[int, int] = field(default_factory=dict)
 
 
 def signature(pod: Pod) -> bytes:

@@ -172,11 +172,9 @@ class Table:
         return shape.amounts
 
     def incoming(self, pod: Pod) -> Requests:
-        """Return what a node must have free for `pod`."""
         return self._weigh(pod)[1]
 
     def accounted(self, pod: Pod) -> Requests:
-        """Return what `pod` weighs on its node."""
         return self._weigh(pod)[2]
 
     def _placed(self, pod: Pod) -> Requests:
@@ -206,7 +204,7 @@ class Table:
 
     def remove_pod(self, row: int, shape: PodShape) -> None:
         """Take back `add_pod`."""
-        self.resources.subtract(row, self.amounts_of(shape))
+        self.resources.add(row, self.amounts_of(shape), np.subtract)
         left = shape.rows[row] - 1
         if left:
             shape.rows[row] = self.shapes_on[row][shape] = left

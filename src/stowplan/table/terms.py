@@ -7,6 +7,7 @@ for one of its labels, which are few, never at the pods. `plugins.interpodaffini
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
 
@@ -57,16 +58,14 @@ class AffinityTerm:
         return isinstance(other, AffinityTerm) and self._identity() == other._identity()
 
 
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class CarriedTerm:
     """A term together with how it is carried; `column` counts, per node, the pods that carry it."""
 
-    __slots__ = ("__weakref__", "column", "kind", "term", "weight")
-
-    def __init__(self, kind: TermKind, weight: int, term: AffinityTerm, column: CountColumn) -> None:
-        self.kind = kind
-        self.weight = weight
-        self.term = term
-        self.column = column
+    kind: TermKind
+    weight: int
+    term: AffinityTerm
+    column: CountColumn
 
     @property
     def is_used(self) -> bool:
@@ -104,7 +103,6 @@ class TermBook:
         return found
 
     def fit(self, capacity: int, rows: int) -> None:
-        """Make room for `capacity` rows and show the first `rows` of them."""
         for carried in self._terms.values():
             carried.column.fit(capacity, rows)
 

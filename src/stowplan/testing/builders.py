@@ -99,7 +99,6 @@ class PodBuilder(_Builder[Pod]):
         return self._with("spec", containers=(first, *others))
 
     def container(self, image: str = "", **requests: str | int) -> PodBuilder:
-        """Add a container."""
         return self._with("spec", containers=(*self.built.spec.containers, _container(image, requests)))
 
     def init_container(self, image: str = "", restart_policy: str = "", **requests: str | int) -> PodBuilder:

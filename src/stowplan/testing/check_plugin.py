@@ -8,9 +8,10 @@ The rules are those of `framework.contract`; each has a function here, in the or
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
-from typing import Any
+from types import NoneType
+from typing import Any, Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -42,8 +43,6 @@ from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.nodes import Nodes
 from stowplan.testing.bench import Bench, changes, specimen_nodes, specimen_pods
-
-_Asked = tuple[str, Callable[[Pod, str], Any], tuple[type, ...]]
 
 OTHER_NAME = "another-name"
 READ_THROUGH = "read the cluster only through nodes and the handle, and normalize each row for itself"
@@ -214,7 +213,15 @@ def _check_kept_answers(bench: Bench, pod: Pod) -> None:
             _compare(bench, pod, one, other, problem)
 
 
-# What may be answered on the way from a node to the bound pod
+# What may be answered on the way from a node to the bound pod, in that order
+_ANSWERS: Final[tuple[tuple[type, str, tuple[type, ...]], ...]] = (
+    (Reserve, "reserve", (NoneType, Rejection)),
+    (Permit, "permit", (NoneType, Rejection, Wait)),
+    (PreBind, "pre_bind_pre_flight", (NoneType, Rejection, Skip)),
+    (PreBind, "pre_bind", (NoneType, Rejection)),
+    (Bind, "bind", (NoneType, Rejection, Skip)),
+    (PostBind, "post_bind", (object,)),
+)
 
 
 def _check_placing(bench: Bench, pod: Pod) -> None:
@@ -227,10 +234,10 @@ def _check_placing(bench: Bench, pod: Pod) -> None:
     if node_name is None:
         return
     skipped = ""
-    for method, ask, answers in _asked(bench):
-        if method == skipped:
+    for point, method, answers in _ANSWERS:
+        if not isinstance(bench.plugin, point) or method == skipped:
             continue
-        answer = bench.ask(pod, partial(_outcome, ask, pod, node_name))
+        answer = bench.ask(pod, partial(_outcome, getattr(bench.plugin, method), pod, node_name))
         if not isinstance(answer, (*answers, _Unfinished)):
             bench.fail(pod, f"{method} returned {answer!r:.80}; return {plugin_class.ANSWERS[method]}")
         if isinstance(answer, Rejection):
@@ -250,23 +257,6 @@ def _node_for(bench: Bench, pod: Pod) -> str | None:
         rejections = bench.rejections(plugin, pod, bench.all_nodes(), state)
         rejected = [before or rejection is not None for before, rejection in zip(rejected, rejections, strict=True)]
     return next((name for name, is_rejected in zip(bench.names, rejected, strict=True) if not is_rejected), None)
-
-
-def _asked(bench: Bench) -> Iterator[_Asked]:
-    """Yield the methods in the order of a pod's way, each with what it may return."""
-    plugin = bench.plugin
-    nothing = type(None)
-    if isinstance(plugin, Reserve):
-        yield "reserve", plugin.reserve, (nothing, Rejection)
-    if isinstance(plugin, Permit):
-        yield "permit", plugin.permit, (nothing, Rejection, Wait)
-    if isinstance(plugin, PreBind):
-        yield "pre_bind_pre_flight", plugin.pre_bind_pre_flight, (nothing, Rejection, Skip)
-        yield "pre_bind", plugin.pre_bind, (nothing, Rejection)
-    if isinstance(plugin, Bind):
-        yield "bind", plugin.bind, (nothing, Rejection, Skip)
-    if isinstance(plugin, PostBind):
-        yield "post_bind", plugin.post_bind, (object,)
 
 
 def _check_unreserve(bench: Bench, plugin: Reserve, pod: Pod, node_name: str) -> None:

@@ -45,6 +45,9 @@ class LocalHandle:
         self.monotonic_ns: Callable[[], int] = lambda: self.time_ns
         #: Set other gates before the plugin is made: `feature_gates.parse("A=true")`.
         self.feature_gates = DEFAULT_GATES
+        # All that a handle leads to is here.
+        self.assumptions = self.listers
+        self.binder = self.writes = self.evictions = self.cluster_changes = self.measures = self
         self.put(*objects)
 
     def put(self, *objects: ApiObject) -> None:
@@ -61,37 +64,16 @@ class LocalHandle:
                     self.listers.put(found)
 
     def recount(self, pod: Pod) -> None:
-        """Note how a pod is to be counted on its node."""
         self.recounted.append(pod)
-
-    @property
-    def evictions(self) -> LocalHandle:
-        return self
 
     def is_underway(self, pod: Pod) -> bool:
         """Say whether room is being made for a pod: never here."""
         return False
 
-    @property
-    def binder(self) -> LocalHandle:
-        return self
-
     async def bind(self, binding: Binding) -> None:
         self.bindings.append(binding)
 
     # What plugins prepare before a pod is bound
-
-    @property
-    def assumptions(self) -> Objects:
-        return self.listers
-
-    @property
-    def writes(self) -> LocalHandle:
-        return self
-
-    @property
-    def cluster_changes(self) -> LocalHandle:
-        return self
 
     def row_of(self, node_name: str) -> Nodes:
         """Return a node that was put here, or no row."""
@@ -107,10 +89,6 @@ class LocalHandle:
 
     def announce(self, pod: Pod, reason: str, text: str) -> None:
         self.announced.append((reason, text))
-
-    @property
-    def measures(self) -> LocalHandle:
-        return self
 
     def count(self, name: str, *labels: str) -> None:
         self.counted.append((name, *labels))

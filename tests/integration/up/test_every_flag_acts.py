@@ -203,7 +203,7 @@ def test_roles_decide_only_where_asked_for() -> None:
 def test_gates_reach_the_server_and_the_scheduler() -> None:
     assert server_options().has_watch_list
     assert not server_options("--feature-gates=WatchList=false").has_watch_list
-    assert "GenericWorkload" in made("--feature-gates=GenericWorkload=true").cluster.gates.on
+    assert "GenericWorkload" in made("--feature-gates=GenericWorkload=true").cluster.flags.feature_gates.on
 
 
 @pytest.mark.parametrize("name", ["http://x", "x:6443", "*", "*.example.com", "", "a b", "a,b"])

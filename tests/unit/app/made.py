@@ -9,9 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from stowplan.app import clients
 from stowplan.app.configuration import configure, find_source
-from stowplan.app.endpoints import access_settings, address, make_authenticator, tls_settings
+from stowplan.app.endpoints import access_settings, address, make_authenticator
 from stowplan.app.live import Live, version
 from stowplan.app.options import log_settings, shown_metrics
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
@@ -22,7 +24,7 @@ from stowplan.kube.client import Client
 from stowplan.observe.logs import Logging
 from stowplan.observe.metrics import Metrics
 from stowplan.serving.authorization import DelegatedAuthorizer
-from stowplan.serving.certificates import ServerCertificate
+from stowplan.serving.certificates import ServerCertificate, TlsSettings
 from stowplan.serving.server import Address, _listen
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
@@ -100,7 +102,7 @@ async def _make(flags: tuple[str, ...]) -> Made:
         client,
         metrics,
         logging,
-        ServerCertificate(tls_settings(options)),
+        ServerCertificate(msgspec.convert(options, TlsSettings, from_attributes=True)),
         await make_authenticator(options, reviewer),
         DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer),
         reviewer,

@@ -38,7 +38,7 @@ def values_of(kind: schema.FieldType) -> st.SearchStrategy[Any]:
             return NUMBERS
         case schema.TextMap():
             return st.dictionaries(TEXTS, TEXTS, max_size=2)
-        case schema.Opaque():
+        case schema.Scalar("any"):
             return st.one_of(JSON, *(values_of(schema.record_of(args_type)) for args_type in ARGS_TYPES))
         case _:
             return TEXTS

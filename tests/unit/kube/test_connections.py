@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from stowplan.kube.connections import AnswerReader, ApiAnswer, BrokenAnswerError
+from stowplan.kube.connections import ApiAnswer, BrokenAnswerError, read_answer
 
 CREATED = b"HTTP/1.1 201 Created\r\nRetry-After: 3\r\nContent-Length: 2\r\n\r\n{}"
 CHUNKED = (
@@ -15,19 +17,26 @@ CHUNKED = (
 )
 
 
-def read(*pieces: bytes) -> tuple[ApiAnswer | None, bool]:
-    """Feed pieces; return the answer that the last completes, and whether the connection may be used again."""
-    reader = AnswerReader()
-    answer = None
-    for number, piece in enumerate(pieces):
-        answer = reader.feed(piece)
-        assert answer is None or number == len(pieces) - 1
-    return answer, reader.keeps_alive
+def read(*pieces: bytes, is_closed: bool = False) -> tuple[ApiAnswer, bool]:
+    """Feed pieces as they are asked for; return the answer, and whether the connection may be used again."""
+
+    async def feed() -> tuple[ApiAnswer, bool]:
+        coming = asyncio.StreamReader(2**16)
+        reading = asyncio.ensure_future(read_answer(coming))
+        for piece in pieces:
+            await asyncio.sleep(0)
+            assert not reading.done()
+            coming.feed_data(piece)
+        if is_closed:
+            await asyncio.sleep(0)
+            coming.feed_eof()
+        return await reading
+
+    return asyncio.run(feed())
 
 
 def test_an_answer_has_code_reason_headers_and_body() -> None:
     answer, keeps_alive = read(CREATED)
-    assert answer is not None
     assert (answer.code, answer.reason, answer.body) == (201, "Created", b"{}")
     assert answer.headers.get("retry-after") == "3"
     assert keeps_alive
@@ -39,7 +48,6 @@ def test_an_answer_has_code_reason_headers_and_body() -> None:
 )
 def test_an_answer_may_come_byte_by_byte(text: bytes, body: bytes) -> None:
     answer, keeps_alive = read(*(text[number : number + 1] for number in range(len(text))))
-    assert answer is not None
     assert answer.body == body
     assert keeps_alive
 
@@ -59,18 +67,13 @@ def test_an_answer_may_come_byte_by_byte(text: bytes, body: bytes) -> None:
 )
 def test_when_an_answer_ends_and_whether_another_can_follow(text: bytes, body: bytes, keeps_alive: bool) -> None:
     answer, kept = read(text)
-    assert answer is not None
     assert (answer.body, kept) == (body, keeps_alive)
 
 
 def test_without_a_length_the_end_of_the_connection_is_the_end_of_the_body() -> None:
-    reader = AnswerReader()
-    assert reader.feed(b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>") is None
-    assert reader.feed(b"</html>") is None
-    answer = reader.end()
-    assert answer is not None
+    answer, keeps_alive = read(b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>", b"</html>", is_closed=True)
     assert (answer.code, answer.body) == (502, b"<html></html>")
-    assert not reader.keeps_alive
+    assert not keeps_alive
 
 
 @pytest.mark.parametrize(
@@ -83,9 +86,8 @@ def test_without_a_length_the_end_of_the_connection_is_the_end_of_the_body() -> 
     ],
 )
 def test_an_answer_that_breaks_off_is_none(start: bytes) -> None:
-    reader = AnswerReader()
-    assert reader.feed(start) is None
-    assert reader.end() is None
+    with pytest.raises(EOFError):
+        read(start, is_closed=True)
 
 
 @pytest.mark.parametrize(
@@ -103,4 +105,4 @@ def test_an_answer_that_breaks_off_is_none(start: bytes) -> None:
 )
 def test_what_is_no_answer_is_refused(text: bytes, problem: str) -> None:
     with pytest.raises(BrokenAnswerError, match=problem):
-        AnswerReader().feed(text)
+        read(text)

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from stowplan.kube.election import Callbacks, Candidate, Elector, LeaseLock, Tenure, Timing
+from stowplan.kube.election import Callbacks, Candidate, Elector, LeaseLock, Timing
 from stowplan.kube.errors import ApiError, ApiStatus, RequestError, TransportError
+from stowplan.model.kinds import LeaseSpec
+from stowplan.model.timestamps import format_micro_time
 from stowplan.simulate import virtual_time
 
 START = datetime(2026, 5, 4, tzinfo=UTC)
@@ -26,15 +28,15 @@ def now() -> datetime:
     return START + timedelta(seconds=seconds())
 
 
-def at(moment: float) -> datetime:
-    return START + timedelta(seconds=moment)
+def at(moment: float) -> str:
+    return format_micro_time(START + timedelta(seconds=moment))
 
 
 class Server:
     """The lease, as all candidates see it."""
 
     def __init__(self) -> None:
-        self.tenure: Tenure | None = None
+        self.spec: LeaseSpec | None = None
         self.version = 0
         self.writes: list[tuple[float, str]] = []
         self.events: list[str] = []
@@ -49,31 +51,31 @@ class FakeLock(LeaseLock):
         self.fault: RequestError | None = None
         self.delay = 0.0
 
-    async def get(self) -> Tenure | None:
+    async def get(self) -> LeaseSpec | None:
         await self._go()
         self._version = self._server.version
-        return self._server.tenure
+        return self._server.spec
 
-    async def create(self, tenure: Tenure) -> None:
+    async def create(self, spec: LeaseSpec) -> None:
         await self._go()
-        if self._server.tenure is not None:
+        if self._server.spec is not None:
             raise CONFLICT
-        self._write(tenure)
+        self._write(spec)
 
-    async def update(self, tenure: Tenure) -> None:
+    async def update(self, spec: LeaseSpec) -> None:
         await self._go()
         if self._version != self._server.version:
             raise CONFLICT
-        self._write(tenure)
+        self._write(spec)
 
     async def record(self, text: str) -> None:
         await self._go()
         self._server.events.append(text)
 
-    def _write(self, tenure: Tenure) -> None:
+    def _write(self, spec: LeaseSpec) -> None:
         server = self._server
-        server.tenure, server.version = tenure, server.version + 1
-        server.writes.append((seconds(), tenure.holder))
+        server.spec, server.version = spec, server.version + 1
+        server.writes.append((seconds(), spec.holder_identity or ""))
         self._version = server.version
 
     async def _go(self) -> None:
@@ -122,7 +124,9 @@ def test_the_first_candidate_creates_the_lease_and_leads() -> None:
         await asyncio.sleep(1)
         assert one.elector.is_leading
         assert one.told == [(0.0, "leader one"), (0.0, "started")]
-        assert server.tenure == Tenure(holder="one", duration_seconds=15, acquired_at=at(0), renewed_at=at(0))
+        assert server.spec == LeaseSpec(
+            holder_identity="one", lease_duration_seconds=15, acquire_time=at(0), renew_time=at(0), lease_transitions=0
+        )
         assert server.events == ["one became leader"]
         await one.end()
 
@@ -134,7 +138,9 @@ def test_a_leader_renews_every_two_seconds() -> None:
         one = Contender(server, "one")
         await asyncio.sleep(7)
         assert [moment for moment, _ in server.writes] == [0.0, 0.0, 2.0, 4.0, 6.0]
-        assert server.tenure == Tenure(holder="one", duration_seconds=15, acquired_at=at(0), renewed_at=at(6))
+        assert server.spec == LeaseSpec(
+            holder_identity="one", lease_duration_seconds=15, acquire_time=at(0), renew_time=at(6), lease_transitions=0
+        )
         await one.end()
 
     run(work)
@@ -169,8 +175,8 @@ def test_a_dead_leader_is_replaced_once_its_lease_has_not_changed_for_its_durati
         await asyncio.sleep(4)
         # Looks at 7, 9, ..., 21, 23: at 21 fourteen seconds have passed, at 23 sixteen.
         assert two.told[1:] == [(23.0, "leader two"), (23.0, "started")]
-        assert server.tenure is not None
-        assert (server.tenure.transitions, server.tenure.acquired_at) == (1, at(23))
+        assert server.spec is not None
+        assert (server.spec.lease_transitions, server.spec.acquire_time) == (1, at(23))
         await two.end()
 
     run(work)
@@ -178,7 +184,7 @@ def test_a_dead_leader_is_replaced_once_its_lease_has_not_changed_for_its_durati
 
 def test_waiting_is_jittered_by_up_to_one_point_two_periods() -> None:
     async def work(server: Server) -> None:
-        server.tenure = Tenure(holder="gone", duration_seconds=15)
+        server.spec = LeaseSpec(holder_identity="gone", lease_duration_seconds=15)
         one = Contender(server, "one", draw=lambda: 0.5)
         await asyncio.sleep(30)
         # Every 2 * (1 + 1.2 * 0.5) = 3.2 s; the first look after 15 s is the sixth.
@@ -191,7 +197,7 @@ def test_waiting_is_jittered_by_up_to_one_point_two_periods() -> None:
 
 def test_a_clock_that_is_wrong_does_not_matter() -> None:
     async def work(server: Server) -> None:
-        server.tenure = Tenure(holder="other", duration_seconds=15, renewed_at=at(-9_999_999))
+        server.spec = LeaseSpec(holder_identity="other", lease_duration_seconds=15, renew_time=at(-9_999_999))
         one = Contender(server, "one")
         await asyncio.sleep(14)
         assert not one.elector.is_leading
@@ -204,11 +210,11 @@ def test_a_clock_that_is_wrong_does_not_matter() -> None:
 
 def test_a_lease_that_was_given_back_is_taken_at_once() -> None:
     async def work(server: Server) -> None:
-        server.tenure = Tenure(holder="", duration_seconds=1, transitions=4)
+        server.spec = LeaseSpec(holder_identity="", lease_duration_seconds=1, lease_transitions=4)
         one = Contender(server, "one")
         await asyncio.sleep(0.5)
         assert one.elector.is_leading
-        assert server.tenure.transitions == 5
+        assert server.spec.lease_transitions == 5
         await one.end()
 
     run(work)
@@ -260,10 +266,10 @@ def test_a_leader_that_sees_another_in_its_place_stops_at_once() -> None:
     async def work(server: Server) -> None:
         one = Contender(server, "one")
         await asyncio.sleep(5)
-        server.tenure, server.version = Tenure(holder="two", duration_seconds=15, renewed_at=at(5)), 99
+        server.spec, server.version = LeaseSpec(holder_identity="two", lease_duration_seconds=15, renew_time=at(5)), 99
         await asyncio.sleep(2)
         assert one.told[-2:] == [(6.0, "leader two"), (6.0, "stopped")]
-        assert server.tenure.holder == "two", "it gave back what was not its own"
+        assert server.spec.holder_identity == "two", "it gave back what was not its own"
 
     run(work)
 
@@ -320,7 +326,9 @@ def test_a_cancelled_leader_gives_the_lease_back_after_it_was_told() -> None:
         await asyncio.sleep(5)
         await one.end()
         assert one.told[-1] == (5.0, "stopped")
-        assert server.tenure == Tenure(holder="", duration_seconds=1, acquired_at=at(5), renewed_at=at(5))
+        assert server.spec == LeaseSpec(
+            holder_identity="", lease_duration_seconds=1, acquire_time=at(5), renew_time=at(5), lease_transitions=0
+        )
         assert server.events == ["one became leader", "one stopped leading"]
         assert one.task.cancelled()
 
@@ -329,7 +337,7 @@ def test_a_cancelled_leader_gives_the_lease_back_after_it_was_told() -> None:
 
 def test_a_candidate_that_never_led_just_goes() -> None:
     async def work(server: Server) -> None:
-        server.tenure = Tenure(holder="other", duration_seconds=15)
+        server.spec = LeaseSpec(holder_identity="other", lease_duration_seconds=15)
         one = Contender(server, "one")
         await asyncio.sleep(3)
         await one.end()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from stowplan.app.configuration import SourceError
 from stowplan.local import manifests
 from stowplan.local.manifests import ManifestError
 
@@ -72,7 +73,7 @@ def test_what_cannot_be_used_is_refused_by_file(tmp_path: Path, text: str, probl
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(ManifestError, match=r"^nowhere\.yaml: cannot be read: No such file or directory"):
+    with pytest.raises(SourceError, match=r"^nowhere\.yaml: cannot be read: No such file or directory"):
         manifests.read(["nowhere.yaml"])
 
 

@@ -17,7 +17,6 @@ from stowplan.model.decode import (
     MalformedObject,
     UnknownObject,
     decode_as,
-    decode_json,
     decode_object,
     encode,
     to_builtins,
@@ -55,8 +54,7 @@ def pod_with(**spec: Any) -> dict[str, Any]:
 
 
 def test_a_pod_is_read_from_json() -> None:
-    pod = decode_json(json.dumps(FULL_POD))
-    assert isinstance(pod, Pod)
+    pod = decode_as(Pod, json.dumps(FULL_POD))
     assert (pod.key, pod.uid, pod.labels) == ("shop/web", "u1", {"app": "web"})
     assert pod.spec.containers[0].resources.requests == {"cpu": Quantity.parse("250m"), "memory": Quantity.parse("1Gi")}
     assert (pod.spec.containers[0].ports[0].host_ip, pod.spec.containers[0].ports[0].protocol) == ("10.0.0.1", "UDP")
@@ -76,7 +74,7 @@ def test_missing_fields_have_the_defaults_of_the_api_server() -> None:
 
 def test_an_encoded_object_reads_as_the_same_object_and_says_what_it_is() -> None:
     pod = decode_object(FULL_POD)
-    assert decode_json(encode(pod)) == pod
+    assert decode_as(Pod, encode(pod)) == pod
     assert decode_object(to_builtins(pod)) == pod
     assert to_builtins(decode_as(Pod, '{"metadata":{"name":"a"}}')) == {
         "apiVersion": "v1",
@@ -88,7 +86,7 @@ def test_an_encoded_object_reads_as_the_same_object_and_says_what_it_is() -> Non
 @pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.__name__) for kind in KINDS.values()])
 def test_every_kind_can_be_empty_and_comes_back_from_json(kind: type[ApiObject]) -> None:
     empty = decode_as(kind, "{}")
-    assert decode_json(encode(empty)) == empty
+    assert decode_as(kind, encode(empty)) == empty
     with pytest.raises(MalformedObject):
         decode_as(kind, '{"metadata": 1}')
 
@@ -103,8 +101,7 @@ def test_every_kind_can_be_empty_and_comes_back_from_json(kind: type[ApiObject])
     ],
 )
 def test_quantities_may_be_written_as_text_or_number(written: object, read: str) -> None:
-    pod = decode_json(json.dumps(pod_with(overhead={"cpu": written})))
-    assert isinstance(pod, Pod)
+    pod = decode_as(Pod, json.dumps(pod_with(overhead={"cpu": written})))
     assert str(pod.spec.overhead["cpu"]) == read
 
 
@@ -118,8 +115,7 @@ def test_quantities_may_be_written_as_text_or_number(written: object, read: str)
     ],
 )
 def test_a_null_field_is_an_absent_field(nulls: dict[str, Any]) -> None:
-    pod = decode_json(json.dumps(pod_with(**nulls)))
-    assert isinstance(pod, Pod)
+    pod = decode_as(Pod, json.dumps(pod_with(**nulls)))
     assert (pod.spec.containers, pod.spec.node_selector, pod.spec.scheduler_name) == ((), {}, "default-scheduler")
 
 
@@ -179,32 +175,26 @@ def test_a_malformed_object_is_named_with_its_field(content: dict[str, Any], pro
 
 def test_json_and_builtins_are_refused_alike() -> None:
     with pytest.raises(MalformedObject) as caught:
-        decode_json(json.dumps(pod_with(containers=[{"name": 3}])))
+        decode_as(Pod, json.dumps(pod_with(containers=[{"name": 3}])))
     assert str(caught.value) == "Pod shop/web: spec.containers[0].name: Expected `str`, got `int`; correct this field"
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param("", "not a JSON document: Input data was truncated", id="nothing"),
-        pytest.param("[]", "expected an object, got list", id="a list"),
-        pytest.param("null", "expected an object, got null", id="null"),
-        pytest.param("{}", "object (unnamed): apiVersion: expected a non-empty text, got null", id="no heading"),
+        pytest.param("", "Pod: Input data was truncated", id="nothing"),
+        pytest.param("[]", "Pod: Expected `object`, got `array`", id="a list"),
+        pytest.param("null", "Pod: Expected `object`, got `null`", id="null"),
+        pytest.param('{"metadata":[]}', "Pod (unnamed): metadata: Expected `object`", id="meta"),
+        pytest.param('{"apiVersion":"v1","kind":"Pod"', "Pod: Input data was truncated", id="cut off"),
+        pytest.param('{"a":' + "[" * 100000 + "]" * 100000 + "}", "Pod: nested too deeply", id="deep"),
         pytest.param(
-            '{"apiVersion":"v1","kind":7}', "object (unnamed): kind: expected a non-empty text, got int", id="kind"
-        ),
-        pytest.param(
-            '{"apiVersion":"v1","kind":"Pod","metadata":[]}', "Pod (unnamed): metadata: Expected `object`", id="meta"
-        ),
-        pytest.param('{"apiVersion":"v1","kind":"Pod"', "not a JSON document: Input data was truncated", id="cut off"),
-        pytest.param('{"a":' + "[" * 100000 + "]" * 100000 + "}", "not a JSON document: nested too deeply", id="deep"),
-        pytest.param(
-            '{"apiVersion":"v1","kind":"Pod","spec":{"priority":' + "9" * 5000 + "}}",
+            '{"spec":{"priority":' + "9" * 5000 + "}}",
             "Pod: spec.priority: Integer value out of range",
             id="thousands of digits",
         ),
         pytest.param(
-            '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","creationTimestamp":"2024-01-01T00:00:00"}}',
+            '{"metadata":{"name":"a","creationTimestamp":"2024-01-01T00:00:00"}}',
             "Pod a: metadata.creationTimestamp: Expected `datetime` with a timezone component",
             id="a time without zone",
         ),
@@ -212,13 +202,30 @@ def test_json_and_builtins_are_refused_alike() -> None:
 )
 def test_text_that_is_no_object_is_refused(text: str, message: str) -> None:
     with pytest.raises(MalformedObject) as caught:
-        decode_json(text)
+        decode_as(Pod, text)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param([], "expected an object, got list", id="a list"),
+        pytest.param(None, "expected an object, got null", id="null"),
+        pytest.param({}, "object (unnamed): apiVersion: expected a non-empty text, got null", id="no heading"),
+        pytest.param(
+            {"apiVersion": "v1", "kind": 7}, "object (unnamed): kind: expected a non-empty text, got int", id="kind"
+        ),
+    ],
+)
+def test_content_that_does_not_say_what_it_is_is_refused(content: Any, message: str) -> None:
+    with pytest.raises(MalformedObject) as caught:
+        decode_object(content)
     assert str(caught.value).startswith(message)
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:
-    with pytest.raises(MalformedObject, match="not a JSON document"):
-        decode_json(b'{"kind":"\xff"}')
+    with pytest.raises(MalformedObject, match=r"Pod: .*; check what wrote it"):
+        decode_as(Pod, b'{"kind":"\xff"}')
 
 
 def test_deeply_nested_content_is_refused_or_ignored() -> None:
@@ -231,7 +238,8 @@ def test_deeply_nested_content_is_refused_or_ignored() -> None:
 
 
 def test_an_unknown_kind_is_a_value_to_skip() -> None:
-    unknown = decode_json('{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},"spec":{"size":3}}')
+    content = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 3}}
+    unknown = decode_object(content)
     assert isinstance(unknown, UnknownObject)
     assert (unknown.api_version, unknown.kind, unknown.name) == ("example.com/v1", "Widget", "w")
     assert to_builtins(unknown)["spec"] == {"size": 3}
@@ -301,10 +309,10 @@ def test_any_content_of_a_known_kind_is_an_object_or_malformed(
     with contextlib.suppress(MalformedObject):
         decoded = decode_object({**content, "apiVersion": version, "kind": kind})
         assert (decoded.api_version, decoded.kind) == heading
-        assert decode_json(encode(decoded)) == decoded
+        assert decode_as(KINDS[heading], encode(decoded)) == decoded
 
 
 @given(st.binary(max_size=40))
 def test_any_bytes_are_an_object_or_malformed(data: bytes) -> None:
     with contextlib.suppress(MalformedObject):
-        assert decode_json(data).kind
+        assert decode_as(Pod, data).kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from stowplan.model import requests
@@ -108,7 +109,7 @@ def test_pods_are_added_and_taken_back() -> None:
     resources.add(1, vector)
     assert resources.requested[[CPU, MEMORY, PODS, NON_ZERO_CPU], 1].tolist() == [500, 2 * MEBIBYTE, 2, 500]
     assert resources.requested[resources.find(GPU)].tolist() == [0, 4]
-    resources.subtract(1, vector)
+    resources.add(1, vector, np.subtract)
     assert resources.requested[:, 1].tolist() == [250, MEBIBYTE, 0, 1, 250, MEBIBYTE, 0, 2]
     assert resources.requested_journal.since(0) == [1, 1, 1]
 
@@ -157,7 +158,7 @@ def test_plain_amounts_follow_what_happens_to_their_row() -> None:
     assert resources.amounts(0) == ([3000, 0, 0, 110, 3000, 0, 0], [0] * 7)
     resources.add(0, pod)
     assert resources.amounts(0)[1] == [1000, MEBIBYTE, 0, 1, 1000, MEBIBYTE, 0]
-    resources.subtract(0, pod)
+    resources.add(0, pod, np.subtract)
     assert resources.amounts(0)[1] == [0] * 7
     resources.write_node(0, make_node("n").capacity(cpu="4").build())
     assert resources.amounts(0)[0] == [4000, 0, 0, 110, 4000, 0, 0]
