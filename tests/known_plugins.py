@@ -1,6 +1,7 @@
 """Configurations as they are read where kube-scheduler's own plugins are all there is."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from stowplan.config import load as loading
@@ -11,21 +12,32 @@ from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
 
+
+@cache
+def known_in(gates: FeatureGates) -> Declarations:
+    """Return what upstream's plugins declare in a release."""
+    declared = Registry(in_tree(), NOT_BUILT).declarations(gates)
+    return {name: one for name, one in declared.items() if one.is_default}
+
+
 IN_TREE: Final[Declarations] = Registry(in_tree(), NOT_BUILT).declarations()
-KNOWN: Final[Declarations] = {name: one for name, one in IN_TREE.items() if one.is_default}
+KNOWN: Final[Declarations] = known_in(DEFAULT_GATES)
 
 
 def load(
-    text: str, known: Declarations = KNOWN, gates: FeatureGates = DEFAULT_GATES, reading: Reading = AS_IT_IS
+    text: str,
+    known: Declarations | None = None,
+    gates: FeatureGates = DEFAULT_GATES,
+    reading: Reading = AS_IT_IS,
 ) -> Configuration:
-    return loading.load(text, known, gates, reading)
+    return loading.load(text, known_in(gates) if known is None else known, gates, reading)
 
 
 def from_mapping(
-    value: Mapping[str, object] | None, known: Declarations = KNOWN, gates: FeatureGates = DEFAULT_GATES
+    value: Mapping[str, object] | None, known: Declarations | None = None, gates: FeatureGates = DEFAULT_GATES
 ) -> Configuration:
-    return loading.from_mapping(value, known, gates)
+    return loading.from_mapping(value, known_in(gates) if known is None else known, gates)
 
 
 def default_configuration(gates: FeatureGates = DEFAULT_GATES) -> Configuration:
-    return loading.default_configuration(KNOWN, gates)
+    return loading.default_configuration(known_in(gates), gates)

@@ -144,7 +144,7 @@ def _field(kind: schema.FieldType, path: str) -> Iterator[tuple[str, str]]:
 
 def _alone(cls: type[Plugin]) -> Configuration:
     """Return the default configuration if this were the only plugin, with its feature gate on."""
-    known = {cls.__name__: replace(declaration(cls, is_in_tree=True), is_default=True)}
+    known = {cls.__name__: replace(declaration(cls, DEFAULT_GATES, is_in_tree=True), is_default=True)}
     return complete({}, known, FeatureGates(DEFAULT_GATES.on | {cls.feature_gate}))
 
 

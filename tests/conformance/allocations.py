@@ -66,5 +66,6 @@ def _allocation(given: AllocationResult) -> Answer:
 
 def _result(given: DeviceRequestAllocationResult) -> dict[str, Any]:
     plain = msgspec.structs.replace(given, share_id=None, consumed_capacity={})
-    consumed = {name: str(amount.value) for name, amount in given.consumed_capacity.items()}
+    # Quantities are equal if the numbers are, however they are written.
+    consumed = dict(given.consumed_capacity)
     return {**msgspec.to_builtins(plain), "shared": given.share_id is not None, "consumedCapacity": consumed}

@@ -25,7 +25,7 @@ from stowplan.model import decode
 from stowplan.model.pod import Pod
 from tests.conformance import allocations, either, recorded
 from tests.conformance.answers import Answer, Question, answer
-from tests.known_plugins import KNOWN, from_mapping
+from tests.known_plugins import from_mapping, known_in
 
 Difference = tuple[str, Any, Any]
 Case = dict[str, Any]
@@ -88,7 +88,7 @@ def build(case: Case) -> tuple[Cluster, Question]:
         cluster.add(decode.decode_object(content))
     pod = decode.convert(Pod, case["pod"])
     listed = next(profile for profile in cluster.config.profiles if profile.scheduler_name == pod.spec.scheduler_name)
-    resolved = resolve(listed, KNOWN)
+    resolved = resolve(listed, known_in(cluster.feature_gates))
     order = [name for name, _ in resolved["filter"]]
     profile = recorded.with_recorded(cluster.profile_of(pod), order, case["expect"])
     return cluster, Question(profile, pod, is_scored=bool(resolved["score"]))

@@ -6,6 +6,7 @@ a change of the cluster, and that is compared with what is decided without them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.contract import Attempt, Preemption
 from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
 from stowplan.framework.verdict import Verdict
+from stowplan.model.pod import started
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemption
 from tests.conformance import cycle
 from tests.conformance.answers import Answer, Question, said
@@ -23,6 +25,9 @@ Case = dict[str, Any]
 
 # A pod that fits after all leaves nothing else to say.
 SCHEDULABLE: Answer = {"outcome": "schedulable"}
+#: Several nodes are equally good, and which is taken is left to chance.
+TIE = "tie"
+_CHOSEN = re.compile(r"on node \S+, preempting \d+ victims")
 
 
 def check(case: Case) -> list[Difference]:
@@ -41,6 +46,8 @@ def check_fresh(case: Case) -> list[Difference]:
 def compare(theirs: Answer, ours: Answer) -> Iterator[Difference]:
     """Compare every field of the expectation with our answer."""
     fields = SCHEDULABLE if theirs["outcome"] == SCHEDULABLE["outcome"] else theirs
+    if theirs["outcome"] == TIE:
+        theirs, ours = _untied(theirs), _untied({**ours, "outcome": TIE, "nominatedNodes": ours["equals"]})
     for field in fields:
         if theirs[field] != ours.get(field):
             yield field, theirs[field], ours.get(field)
@@ -56,7 +63,10 @@ def answer(field: ChoiceInputs, question: Question) -> Answer:
     verdict = found.verdict or found.kept.filtering.verdict()
     attempt = attempt_of(found.kept.filtering, verdict, pod)
     result = run_post_filter(profile, pod, attempt)
-    return {**_refused(verdict), **_post_filtered(verdict, result), "candidates": _candidates(question, attempt)}
+    candidates = _candidates(question, attempt)
+    told = {candidate.node_name: _told(candidate) for candidate in candidates}
+    equals = {"equals": _equals(candidates)}
+    return {**_refused(verdict), **_post_filtered(verdict, result), **equals, "candidates": told}
 
 
 def _refused(verdict: Verdict) -> Answer:
@@ -71,7 +81,7 @@ def _refused(verdict: Verdict) -> Answer:
 def _post_filtered(verdict: Verdict, result: PostFiltered) -> Answer:
     chosen = result.nominated.preemption if result.nominated is not None else None
     rejection = result.rejection
-    status = {"code": "Success", "message": "", "plugin": ""}
+    status = {"code": "Success", "message": result.message, "plugin": ""}
     if rejection is not None:
         status = {"code": rejection.code.value, "message": result.message, "plugin": rejection.plugin}
     return {
@@ -84,19 +94,37 @@ def _post_filtered(verdict: Verdict, result: PostFiltered) -> Answer:
     }
 
 
-def _candidates(question: Question, attempt: Attempt) -> Answer:
+def _candidates(question: Question, attempt: Attempt) -> list[Preemption]:
     plugin = next(one for one in question.profile.post_filter if isinstance(one, DefaultPreemption))
-    if plugin.why_ineligible(question.pod, attempt):
-        return {}
-    found = plugin.search(question.pod, attempt).candidates
+    return [] if plugin.why_ineligible(question.pod, attempt) else plugin.search(question.pod, attempt).candidates
+
+
+def _told(candidate: Preemption) -> Answer:
     return {
-        candidate.node_name: {
-            "victims": _names(candidate),
-            "victimsInOrder": [victim.name for victim in candidate.victims],
-            "pdbViolations": candidate.pdb_violations,
-        }
-        for candidate in found
+        "victims": _names(candidate),
+        "victimsInOrder": [victim.name for victim in candidate.victims],
+        "pdbViolations": candidate.pdb_violations,
     }
+
+
+def _equals(candidates: list[Preemption]) -> list[str]:
+    """Return the nodes where evictions do the least harm, by every criterion."""
+    harm = {candidate.node_name: _harm(candidate) for candidate in candidates}
+    return sorted(node for node, costs in harm.items() if costs == min(harm.values()))
+
+
+def _harm(candidate: Preemption) -> tuple[float, ...]:
+    highest = max(victim.priority for victim in candidate.victims)
+    first = min(started(victim) for victim in candidate.victims if victim.priority == highest)
+    shifted = sum(victim.priority + 2**31 for victim in candidate.victims)
+    return candidate.pdb_violations, highest, shifted, len(candidate.victims), -first.timestamp()
+
+
+def _untied(answer: Answer) -> Answer:
+    """Leave out which of several nodes was taken."""
+    status = {**answer["status"], "message": _CHOSEN.sub("", answer["status"]["message"])}
+    message = _CHOSEN.sub("", answer["message"])
+    return {**answer, "nominatedNode": None, "victims": None, "status": status, "message": message}
 
 
 def _names(preemption: Preemption) -> list[str]:

@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from stowplan.app.cluster import Cluster
+from stowplan.app.configuration import queue_limits
 from stowplan.engine.event_handlers import EventHandlers
-from stowplan.framework.profile import awaited_by, complete
+from stowplan.framework.contract import Awaited
+from stowplan.framework.profile import awaited_by
 from stowplan.model import decode
 from stowplan.plugins import NOT_BUILT
 from stowplan.queue.entry import Place, QueuedPod
@@ -46,10 +48,11 @@ class Replay:
         leave_out_missing(self._cluster)
         profile = next(iter(self._cluster.profiles.values()))
         self._sort_key = profile.queue_sort[0].sort_key
-        missing = {name: complete(()) for name in NOT_BUILT}
+        missing: dict[str, tuple[Awaited, ...]] = dict.fromkeys(NOT_BUILT, ())
         self._queue = SchedulingQueue(
             QueueRules(profile.run_pre_enqueue, self._sort_key),
-            awaited_by={profile.name: {**missing, **awaited_by(profile)}},
+            {profile.name: {**missing, **awaited_by(profile)}},
+            queue_limits(self._cluster.config, self._cluster.feature_gates),
         )
         self._intake = EventHandlers(self._cluster.cache, self._queue, self._cluster.profiles)
         self._seen: dict[tuple[str, str, str], Any] = {}

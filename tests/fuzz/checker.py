@@ -23,12 +23,12 @@ _ALLOWED: Final = frozenset((503,))
 #: nobody has written the eviction of a pod with several budgets.
 _UPSTREAMS_OWN: Final = (b"ResourceVersionTooLarge", b"which the eviction subresource does not support.")
 #: The scheduler's word on pods that attackers delete, or whose claims they deallocate, while they are bound, or that
-#: want devices by senseless rules, from slices with senseless node selectors, all devices of a pool of which slices are
-#: missing, or more of them than a claim can have: upstream's words, all of them.
+#: want devices by senseless rules, from slices with senseless node selectors or capacities, all devices of a pool of
+#: which slices are missing, or more of them than a claim can have: upstream's words, all of them.
 _EXPECTED_LINE: Final = re.compile(
     r"Error scheduling pod; retrying"
     r".*(not found|been modified|is forbidden|is invalid|is being deleted|CEL \w+ error|exceeds the claim limit of 32"
-    r"|failed to parse node selector|got deallocated elsewhere in the meantime"
+    r"|failed to parse node selector|checking capacity for device|got deallocated elsewhere in the meantime"
     r"|asks for all devices, but resource pool \S+ is currently being updated)",
     re.DOTALL,
 )

@@ -111,7 +111,7 @@ KeyError: 'fz-1'
         ),
         pytest.param(
             'E1116 18:53:25.1   1 report_log.py:66] "Error scheduling pod; retrying" err="running filter plugin: gather'
-            ' pool information: failed to parse node selector: Invalid value: ..." pod="fz-b/fz-0"\n',
+            ' pool information: failed to parse node selector &NodeSelector{}: Invalid value: ..." pod="fz-b/fz-0"\n',
             [],
             id="a slice with a node selector that upstream cannot read either",
         ),

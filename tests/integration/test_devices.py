@@ -128,7 +128,7 @@ def test_no_device_is_given_twice(lag_seconds: float) -> None:
         assert len(world.bound()) == 3
         assert world.devices() == ["one/d1", "one/d2", "two/d1"]
         waiting = next(name for name in ("p0", "p1", "p2", "p3", "p4") if name not in world.bound())
-        text = "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: "
+        text = "0/2 nodes are available: 2 cannot allocate all claims. preemption: "
         assert world.messages(waiting)[-1].startswith(text)
 
     play(story, lag_seconds)

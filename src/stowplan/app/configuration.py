@@ -77,6 +77,9 @@ def queue_limits(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> 
         initial_backoff_seconds=config.pod_initial_backoff_seconds,
         max_backoff_seconds=config.pod_max_backoff_seconds,
         pops_early=gates.enabled("SchedulerPopFromBackoffQ"),
+        narrows=gates.enabled("SchedulerPreQueueingHints"),
+        nominates_gated=gates.changed("GatedPodsAreNominated"),
+        counts_strangers_as_added=gates.changed("UnknownUpdateIsAnAddition"),
     )
 
 
@@ -96,7 +99,7 @@ def read_configuration(
 
     Raise ConfigError or RegistryError if it cannot be used.
     """
-    known = KnownPlugins(installed_plugins())
+    known = KnownPlugins(installed_plugins(), gates)
     return default_configuration(known, gates) if text is None else load(text, known, gates, reading)
 
 
@@ -110,7 +113,7 @@ WARNING: Final = Reading(tell=_warn)
 
 def as_configuration(given: ConfigurationLike, registry: Registry, gates: FeatureGates) -> Configuration:
     """Read a configuration, however it is given; of texts, one with a line break or a brace is no path."""
-    known = KnownPlugins(registry)
+    known = KnownPlugins(registry, gates)
     match given:
         case Configuration():
             return given
@@ -152,14 +155,15 @@ def installed_plugins() -> Registry:
 class KnownPlugins(Mapping[str, PluginDeclaration]):
     """What every plugin declares, by name; one written out as `where:Class` is loaded when it is looked up."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, gates: FeatureGates) -> None:
         self._registry = registry
-        self._declared = registry.declarations()
+        self._gates = gates
+        self._declared = registry.declarations(gates)
 
     def __getitem__(self, name: str) -> PluginDeclaration:
         if is_reference(name) and name not in self._declared:
             cls = self._registry.load(name)
-            self._declared[name] = self._registry.declarations()[cls.__name__]
+            self._declared[name] = self._registry.declarations(self._gates)[cls.__name__]
         return self._declared[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -20,7 +20,7 @@ from stowplan.engine.background_tasks import ClusterChanges
 from stowplan.engine.ports import Note, Writer
 from stowplan.engine.post_filter import Evictions
 from stowplan.framework.extender import Extender
-from stowplan.framework.handle import Binder, Measures, ObjectWriter
+from stowplan.framework.handle import Binder, Measures, ObjectWriter, Unmeasured
 from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.decode import patched
@@ -29,16 +29,6 @@ from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.queue.nominations import Nominations
 from stowplan.table.nodes import Nodes
-
-
-class Unmeasured:
-    """Where plugins count if nobody looks."""
-
-    def count(self, name: str, *labels: str) -> None:
-        """Forget it."""
-
-    def time(self, name: str, seconds: float, *labels: str) -> None:
-        """Forget it."""
 
 
 class PluginHandle:
@@ -51,7 +41,8 @@ class PluginHandle:
         self.listers = self.assumptions = cache.objects
         self.pods, self.groups = cache, cache.groups
         self.nominations, self.waiting_pods = Nominations(), WaitingPods()
-        self.evictions = Evictions(cache, self.waiting_pods)
+        activates = feature_gates.changed("TurnedBackVictimActivates")
+        self.evictions = Evictions(cache, self.waiting_pods, activates_preemptor=activates)
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
         self.stopwatch = Stopwatch()
         #: Told when changes were applied.
@@ -93,6 +84,10 @@ class PluginHandle:
     def is_placed(self, pod: Pod) -> bool:
         """Say whether a pod counts on a node."""
         return self.cache.placed(pod) is not None
+
+    def report_once(self, text: str) -> None:
+        """Have the log tell what a plugin takes for granted."""
+        self.stopwatch.tell_once(text)
 
     def announce(self, pod: Pod, reason: str, text: str) -> None:
         """Record an event about a pod that plugins prepare for; without somebody to write to, nobody reads it."""

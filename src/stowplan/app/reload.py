@@ -63,7 +63,7 @@ def reloaded(
     reading: Reading = AS_IT_IS,
 ) -> AcceptedConfiguration | RejectedConfiguration:
     """Check a new text through all stages and say what it changes."""
-    known = KnownPlugins(registry)
+    known = KnownPlugins(registry, gates)
     try:
         wanted = load(text, known, gates, reading)
     except ConfigError as error:

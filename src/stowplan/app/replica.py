@@ -79,7 +79,9 @@ class Replica:
         draw = random.Random().random
         self.recorder = Recorder(connections.events, socket.gethostname(), now, draw, _report)
         self.recorder.give_way(lambda: connections.cluster.is_busy)
-        writer = settings.writer(KubeWriter(connections.cluster, draw, may_write, self.recorder))
+        to_cluster = KubeWriter(connections.cluster, draw, may_write, self.recorder)
+        to_cluster.retries_binding = options.feature_gates.changed("BindingIsRetried")
+        writer = settings.writer(to_cluster)
         self.cluster = _make_cluster(settings)
         self.limits = queue_limits_of(options, configuration)
         self.scheduler = assemble(self.cluster, writer, settings.now_ns, TIMEOUTS, limits=self.limits)
@@ -101,7 +103,7 @@ class Replica:
         self.metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
         plugins, handle, environment = self.metrics.plugins, self.cluster.handle, self.scheduler.environment
         handle.stopwatch.have_noted(plugins.note, plugins.note_awaited)
-        handle.measures = self.metrics.series
+        handle.measures = self.scheduler.environment.measures = self.metrics.series
         environment.tell = tell_all(self.metrics, log_report, self.timeline)
         environment.note_point = plugins.point_ended
 
@@ -128,7 +130,7 @@ class Replica:
         """Write down cache and queue, and where the cluster differs."""
         cache, queue = self.scheduler.state.cache, self.scheduler.state.queue
         nodes, pods = self.watching.objects("Node"), self.watching.objects("Pod")
-        dump.write(_log, cache, queue, dump.compare(cache, queue, nodes, pods))
+        dump.write(_log, cache, queue, dump.compare(cache, queue, nodes, pods), self.cluster.feature_gates)
 
     def take(self, answer: AcceptedConfiguration | RejectedConfiguration) -> None:
         """Put in force what became of another configuration, if it is good."""

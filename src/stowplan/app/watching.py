@@ -18,15 +18,16 @@ from stowplan.framework.profile import Profile, awaited_by, listed_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.informer import Informer, ServerContact
-from stowplan.kube.resources import COMMUNITY_POD_GROUP, RESOURCES, ApiResource, dynamic
+from stowplan.kube.resources import BETA_TAINT_RULES, COMMUNITY_POD_GROUP, RESOURCES, ApiResource, dynamic
 from stowplan.observe.metrics import Metrics, event_label
 
 SECOND_NS: Final = 1_000_000_000
 
 ALWAYS: Final = ("Node", "Pod", "Namespace")
 POD_GROUP: Final = "PodGroup"
+TAINT_RULE: Final = "DeviceTaintRule"
 #: Listed only where a feature gate is on.
-GATED: Final[Mapping[str, str]] = MappingProxyType({"DeviceTaintRule": "DRADeviceTaintRules"})
+GATED: Final[Mapping[str, str]] = MappingProxyType({TAINT_RULE: "DRADeviceTaintRules"})
 
 
 def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) -> list[ApiResource]:
@@ -43,10 +44,17 @@ def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) ->
                     # The kind is awaited by its name alone; those of the other API are none of its business.
                     continue
                 if kind in RESOURCES:
-                    found[kind] = RESOURCES[kind]
+                    found[kind] = _resource(kind, gates)
                 elif kind.count(".") > 1:
                     found[kind] = dynamic(kind)
     return list(found.values())
+
+
+def _resource(kind: str, gates: FeatureGates) -> ApiResource:
+    """Return where a release has the objects of a kind."""
+    if kind == TAINT_RULE and not gates.changed("DeviceTaintRulesOfV1"):
+        return BETA_TAINT_RULES
+    return RESOURCES[kind]
 
 
 @dataclass(slots=True)

@@ -165,9 +165,9 @@ def _unknown_metrics(options: RunOptions) -> Iterator[str]:
     """Tell names of metrics that there are not."""
     if not (options.disabled_metrics or options.allow_metric_labels or options.allow_metric_labels_manifest):
         return
-    from stowplan.observe.metrics import ALL
+    from stowplan.observe.metrics import of_release
 
-    labels = {definition.name: definition.labels for definition in ALL}
+    labels = {definition.name: definition.labels for definition in of_release(options.feature_gates)}
     try:
         shown = shown_metrics(options)
     except OptionError:

@@ -33,6 +33,7 @@ POINTS = (
     "queue_sort",
     "placement_generate",
     "placement_score",
+    "pod_group_post_filter",
 )
 
 
@@ -79,10 +80,21 @@ class PluginDeclaration:
     gate: str = ""
     #: None: its arguments are not looked at before it is made.
     args_type: type[PluginArgs] | None = None
+    #: The one that it comes directly before, if the order of all does not say so.
+    before: str = ""
 
 
 #: The plugins that exist, by name; the default ones are in the order in which they run.
 Declarations = Mapping[str, PluginDeclaration]
+
+
+def in_order(declared: Declarations) -> dict[str, PluginDeclaration]:
+    """Return declarations with each that has to come before another one there; at the end if that is missing."""
+    order = [name for name, one in declared.items() if not one.before]
+    for name, one in declared.items():
+        if one.before:
+            order.insert(order.index(one.before) if one.before in order else len(order), name)
+    return {name: declared[name] for name in order}
 
 
 def args_type_of(name: str, known: Declarations) -> type[PluginArgs] | None:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from stowplan.config import schema
-from stowplan.config.declarations import Declarations, PluginArgs, args_type_of
+from stowplan.config.declarations import Declarations, PluginArgs, args_type_of, camel
 from stowplan.config.document import Document, Json, JsonObject, Number, name_of, plain, sound
 from stowplan.config.errors import ConfigError
 from stowplan.config.legacy import FLAG, OLDER_VERSIONS
@@ -44,14 +44,17 @@ class Identity(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
-def decode(document: Document, known: Declarations) -> dict[str, Any]:
-    """Read a document; give its fields, with plugin arguments read too, or raise ConfigError."""
+def decode(document: Document, known: Declarations, absent: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Read a document; give its fields, with plugin arguments read too, or raise ConfigError.
+
+    Extension points that are absent are unknown fields.
+    """
     identity = _identify(document.root, None)
     if not identity.kind:
         raise _unreadable(f"Object 'Kind' is missing in '{document.text}'")
     if not identity.version:
         raise _unreadable(f"Object 'apiVersion' is missing in '{document.text}'")
-    fields, faults = read(_record_of(identity, known), document.root)
+    fields, faults = read(_record_of(identity, known, absent), document.root)
     if identity.kind == KIND:
         faults = [*document.yaml_faults, *faults, *_decode_arguments(fields, known)]
     if faults:
@@ -87,10 +90,10 @@ def _identify(root: Json, assumed: Identity | None) -> Identity:
     return Identity(group, version, said["kind"] or (assumed.kind if assumed else ""))
 
 
-def _record_of(identity: Identity, known: Declarations) -> schema.Record:
+def _record_of(identity: Identity, known: Declarations, absent: frozenset[str] = frozenset()) -> schema.Record:
     if (identity.group, identity.version) == (GROUP, VERSION):
         if identity.kind == KIND:
-            return schema.record_of(Configuration)
+            return schema.record_of(Configuration, frozenset(map(camel, absent)))
         for one in known.values():
             if one.args_type is not None and one.args_type.__name__ == identity.kind:
                 return schema.record_of(one.args_type)

@@ -14,7 +14,15 @@ from msgspec.structs import replace
 
 from stowplan.config.declarations import Declarations, PluginArgs, args_type_of, class_name, is_reference
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.config.types import Configuration, KubeSchedulerProfile, ListedPlugin, PluginConfig, Plugins, PluginSet
+from stowplan.config.types import (
+    Configuration,
+    KubeSchedulerProfile,
+    ListedPlugin,
+    PluginConfig,
+    Plugins,
+    PluginSet,
+    absent_points,
+)
 
 Fields = dict[str, Any]
 _Args = TypeVar("_Args", bound=PluginArgs)
@@ -40,7 +48,8 @@ def complete(fields: Fields, known: Declarations, gates: FeatureGates) -> Config
 def default_plugins(known: Declarations, gates: FeatureGates) -> Plugins:
     """Give the plugins of a profile that lists none: those whose feature gate, if they have one, is on."""
     declared = (one for one in known.values() if one.is_default and (not one.gate or gates.enabled(one.gate)))
-    return Plugins(multi_point=PluginSet(enabled=tuple(ListedPlugin(one.name, one.weight) for one in declared)))
+    listed = PluginSet(enabled=tuple(ListedPlugin(one.name, one.weight) for one in declared))
+    return replace(Plugins(multi_point=listed), **dict.fromkeys(absent_points(gates)))
 
 
 def typed(args_type: type[_Args], fields: Fields, gates: FeatureGates) -> _Args:
@@ -50,7 +59,8 @@ def typed(args_type: type[_Args], fields: Fields, gates: FeatureGates) -> _Args:
 
 def merge_plugins(default: Plugins, own: Plugins) -> Plugins:
     """Lay a profile's own lists over the default ones, point by point."""
-    return Plugins(**{point: merge_set(default.at(point), own.at(point)) for point in Plugins.__struct_fields__})
+    points = filter(default.has, Plugins.__struct_fields__)
+    return replace(default, **{point: merge_set(default.at(point), own.at(point)) for point in points})
 
 
 def merge_set(default: PluginSet, own: PluginSet) -> PluginSet:
@@ -110,9 +120,11 @@ def _spelled_alike(config: Configuration) -> Configuration:
 
 
 def _spelled_profile(profile: KubeSchedulerProfile, references: Mapping[str, str]) -> KubeSchedulerProfile:
-    sets = {point: _spelled_set(profile.plugins.at(point), references) for point in Plugins.__struct_fields__}
+    plugins = profile.plugins
+    points = filter(plugins.has, Plugins.__struct_fields__)
+    sets = {point: _spelled_set(plugins.at(point), references) for point in points}
     arguments = tuple(replace(given, name=references.get(given.name, given.name)) for given in profile.arguments)
-    return replace(profile, plugins=Plugins(**sets), arguments=arguments)
+    return replace(profile, plugins=replace(plugins, **sets), arguments=arguments)
 
 
 def _spelled_set(listed: PluginSet, references: Mapping[str, str]) -> PluginSet:

@@ -94,11 +94,13 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "CoordinatedLeaderElection": _beta_off(),
         "DRAAdminAccess": _locked(),
         "DRAConsumableCapacity": _beta("devices may be shared by parts of their capacity"),
-        "DRADerivedAttributes": _alpha(since="1.37"),
+        "DRADerivedAttributes": _alpha("constraints may name attributes that an expression works out", since="1.37"),
         "DRADeviceBindingConditions": _beta(
             "pods wait until their devices are ready", needs=("DRAResourceClaimDeviceStatus",)
         ),
-        "DRADeviceCompatibilityGroups": _alpha(needs=("DRAPartitionableDevices",), since="1.37"),
+        "DRADeviceCompatibilityGroups": _alpha(
+            "devices that draw on the same counters may have to go together", ("DRAPartitionableDevices",), since="1.37"
+        ),
         "DRADeviceTaintRules": _beta_off("a DeviceTaintRule taints the devices it selects", ("DRADeviceTaints",)).then(
             "1.37", _ON_GA
         ),
@@ -109,9 +111,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             "ranges of a capacity may have fractions",
             ("DRAConsumableCapacity",),
         ),
-        "DRAListTypeAttributes": _alpha("selectors see attributes of devices that are lists"),
+        "DRAListTypeAttributes": _alpha("attributes of devices may be lists"),
         "DRANodeAllocatableResources": _alpha("devices may take of what their node itself has, such as memory"),
-        "DRAOptionalNodeOperations": _alpha(since="1.37"),
+        "DRAOptionalNodeOperations": _alpha("nodes may leave out operations on devices", since="1.37"),
         "DRAPartitionableDevices": _beta("devices may draw on counters that they share"),
         "DRAPartitionableDevicesType": _alpha(needs=("DRAPartitionableDevices",), since="1.37"),
         "DRAPrioritizedList": Gate(
@@ -137,7 +139,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         ),
         "InPlacePodVerticalScaling": _locked(),
         "InPlacePodVerticalScalingSchedulerPreemption": _alpha(since="1.37"),
-        "InterPodAffinityHostnameFastPath": _alpha(since="1.37"),
+        "InterPodAffinityHostnameFastPath": _alpha(
+            "affinity by host name is about the node itself, whatever other nodes bear its name", since="1.37"
+        ),
         "MatchLabelKeysInPodAffinity": _locked(),
         "MatchLabelKeysInPodTopologySpread": _beta("`matchLabelKeys` of spread constraints count"),
         "NodeDeclaredFeatures": _beta("the plugin NodeDeclaredFeatures is a default one").then("1.37", _LOCKED),
@@ -155,7 +159,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "SchedulerAsyncAPICalls": _beta_off(),
         "SchedulerAsyncPreemption": _beta(),
         "SchedulerPopFromBackoffQ": _beta("pods that back off are tried early when no other pod waits"),
-        "SchedulerPreQueueingHints": _alpha(since="1.37"),
+        "SchedulerPreQueueingHints": _alpha("plugins may name the pods that a change concerns", since="1.37"),
         "SchedulerQueueingHints": _locked(removed_in="1.37"),
         "SidecarContainers": _locked(removed_in="1.37"),
         "StorageCapacityScoring": _alpha("VolumeBinding scores, and its arguments may have a `shape`").then(
@@ -263,6 +267,7 @@ def rules_of(gates: FeatureGates) -> RequestRules:
         pod_level=gates.enabled("PodLevelResources"),
         pod_level_resize=gates.enabled("InPlacePodLevelResourcesVerticalScaling"),
         device_claims=gates.enabled("DRANodeAllocatableResources"),
+        most_of_sums=gates.changed("SumsOfResizedPods"),
     )
 
 

@@ -27,6 +27,7 @@ from stowplan.config.types import (
     ExtenderManagedResource,
     ExtenderTLSConfig,
     PluginConfig,
+    absent_points,
 )
 from stowplan.config.validate import validate
 from stowplan.model.affinity import NodeSelector, TopologySpreadConstraint
@@ -83,7 +84,7 @@ def typed_arguments(args_type: type[PluginArgs], written: object, gates: Feature
 
 
 def _load(source: Document, known: Declarations, gates: FeatureGates, reading: Reading) -> Configuration:
-    fields = decode.decode(source, known)
+    fields = decode.decode(source, known, absent_points(gates))
     config = defaults.complete(fields, known, gates)
     validate(config, gates)
     built = construct(config, known, gates)

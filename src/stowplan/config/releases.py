@@ -32,7 +32,113 @@ class ReleaseChange(msgspec.Struct, frozen=True):
     what: str
 
 
-CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType({})
+CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType(
+    {
+        "ImageVolumesCount": ReleaseChange(
+            "1.37", "ImageLocality expects as much of a pod's image volumes as of its containers, so it scores lower"
+        ),
+        "NewPreFilterPoints": ReleaseChange(
+            "1.37",
+            "NodeName, NodeUnschedulable and TaintToleration take part in PreFilter; a pod that names its node is tried"
+            " on no other, and told so as `node(s) didn't satisfy plugin(s) [NodeName]`",
+        ),
+        "NamespacesByName": ReleaseChange(
+            "1.37",
+            "affinity to pods of selected namespaces is about these alone; a selector that only says what must not be"
+            " there was about pods of every namespace",
+        ),
+        "NodeNameFirst": ReleaseChange("1.37", "NodeName comes before NodeUnschedulable in the default profile"),
+        "PodGroupPostFilter": ReleaseChange("1.37", "profiles have the extension point `podGroupPostFilter`"),
+        "SumsOfResizedPods": ReleaseChange(
+            "1.37",
+            "a pod that is resized holds the most of what its containers ask for, were promised and have in force, each"
+            " summed over the pod; it was the sum of every container's most",
+        ),
+        # Devices
+        "AllDevicesWithTooLittleLeft": ReleaseChange(
+            "1.37", "a request for all devices fails if too little is left of one, and does not go without that one"
+        ),
+        "AllocatedConfigurationOnce": ReleaseChange(
+            "1.37", "a configuration is written into an allocation once, and without requests if it is for all of them"
+        ),
+        "ClaimLimitByRequest": ReleaseChange(
+            "1.37", "a claim for more than 32 devices is refused at the request that exceeds the limit, in other words"
+        ),
+        "DeletedClaims": ReleaseChange("1.37", "a claim that is deleted with devices helps pods that wait for some"),
+        "DeviceTaintRulesOfV1": ReleaseChange(
+            "1.37", "DeviceTaintRules are read from resource.k8s.io/v1, where one without a selector selects no device"
+        ),
+        "DistinctAttributeOfEveryDevice": ReleaseChange(
+            "1.37", "`distinctAttribute` tells all devices apart, not just the last ones of each request"
+        ),
+        "InFlightUntilPrepared": ReleaseChange(
+            "1.37", "devices count as being given until all that comes before the binding of their pod is done"
+        ),
+        "ListAttributesInConstraints": ReleaseChange(
+            "1.37", "constraints see lists with DRAListTypeAttributes, and selectors see them without it, too"
+        ),
+        "NodeAllocatableOverhead": ReleaseChange(
+            "1.37",
+            "with DRANodeAllocatableResources, devices say what they take of their node in `nodeAllocatableResources`,"
+            " where parts of the node are told from what using a device costs",
+        ),
+        "SelectorErrorsNameDevices": ReleaseChange(
+            "1.37", "an error of a selector names the device, and says what may help"
+        ),
+        "SharedCountersOfNodes": ReleaseChange(
+            "1.37", "a slice with shared counters concerns the nodes it is for, not every node"
+        ),
+        "SharesWithoutCapacity": ReleaseChange(
+            "1.37", "a device that is shared without any capacity has drawn on its counters, and does so only once"
+        ),
+        "SilentDeallocation": ReleaseChange(
+            "1.37", "a message about a pod that fits nowhere mentions the devices of claims only if some are given back"
+        ),
+        "UnrepresentableCapacityRequests": ReleaseChange(
+            "1.37", "a request for capacity that cannot be reckoned with is an error, as is a negative capacity"
+        ),
+        # Preemption
+        "PreemptionTellsPlacement": ReleaseChange(
+            "1.37", "condition and event of a pod that preempts name the node and the number of victims"
+        ),
+        "FirstViolatedBudgetEndsTheCount": ReleaseChange(
+            "1.37", "a victim that violates a disruption budget is not charged to the budgets after that one"
+        ),
+        "TurnedBackVictimActivates": ReleaseChange(
+            "1.37", "a pod whose last victim was still on its way to its node is tried again at once"
+        ),
+        # Queue
+        "TaintsConcernTheirPlugins": ReleaseChange(
+            "1.37", "changed taints of a node bring back only pods that were rejected by a plugin that awaits them"
+        ),
+        "TargetPodEvents": ReleaseChange(
+            "1.37",
+            "plugins await changes of placed pods (AssignedPod) and of the rejected pod itself (TargetPod) apart",
+        ),
+        "AnyAntiAffinityTermRequeues": ReleaseChange(
+            "1.37", "InterPodAffinity: one term of anti-affinity that is about a pod is enough for its end to help"
+        ),
+        "GatedPodsAreNominated": ReleaseChange(
+            "1.37", "a pod that is gated when it comes counts on the node it is nominated to all the same"
+        ),
+        "UnknownUpdateIsAnAddition": ReleaseChange(
+            "1.37", "metrics: a pod that is first heard of by an update counts as added to the queue"
+        ),
+        # Writes
+        "BindingIsRetried": ReleaseChange(
+            "1.37", "a binding is posted up to four times if the API server fails or is not available"
+        ),
+        "DumpNamesEntities": ReleaseChange(
+            "1.37", "what SIGUSR2 writes counts unschedulableEntities, not unschedulablePods"
+        ),
+        # Metrics
+        "MetricsOf137": ReleaseChange("1.37", "metrics: new ones, other names, labels, texts and stability levels"),
+        "PodEventLabels": ReleaseChange(
+            "1.37",
+            "metrics: events of pending pods are called UnscheduledPod... and TargetPod..., not UnschedulablePod...",
+        ),
+    }
+)
 
 
 def number(release: str) -> tuple[int, int]:

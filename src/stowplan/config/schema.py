@@ -88,31 +88,34 @@ _TEXT_TYPES: Mapping[tuple[type[msgspec.Struct], str], Scalar] = {
 
 
 @cache
-def record_of(struct: type[msgspec.Struct]) -> Record:
+def record_of(struct: type[msgspec.Struct], absent: frozenset[str] = frozenset()) -> Record:
     """Derive the record of a struct from its fields; raise TypeError for one of a type that files cannot have.
 
     `api_name`, a class variable, is what the API calls it where that is not the name of the class; one that `has_kind`
-    may say what it is.
+    may say what it is. Fields of a name in `absent` are not known, at whatever depth.
     """
     hints = get_type_hints(struct, include_extras=True)
     fields = {
-        one.encode_name: _TEXT_TYPES.get((struct, one.name)) or _type_of(hints[one.name], struct)
+        one.encode_name: _TEXT_TYPES.get((struct, one.name)) or _type_of(hints[one.name], struct, absent)
         for one in msgspec.structs.fields(struct)
+        if one.encode_name not in absent
     }
     name = getattr(struct, "api_name", f"v1.{struct.__name__}")
     return Record(name, (_TYPE_META if getattr(struct, "has_kind", False) else {}) | fields)
 
 
-def _type_of(hint: Any, struct: type[msgspec.Struct]) -> FieldType:
+def _type_of(hint: Any, struct: type[msgspec.Struct], absent: frozenset[str]) -> FieldType:
     if hint in _SIMPLE:
         return _SIMPLE[hint]
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        return record_of(hint)
+        return record_of(hint, absent)
     origin, inner = get_origin(hint), [one for one in get_args(hint) if one is not NoneType]
     if origin is Annotated:
-        return next((one for one in inner[1:] if isinstance(one, FieldType)), None) or _type_of(inner[0], struct)
+        return next((one for one in inner[1:] if isinstance(one, FieldType)), None) or _type_of(
+            inner[0], struct, absent
+        )
     if origin is tuple and inner[1:] == [...]:
-        return Items(_type_of(inner[0], struct))
+        return Items(_type_of(inner[0], struct, absent))
     if origin in (Union, UnionType) and len(inner) == 1:
-        return _type_of(inner[0], struct)
+        return _type_of(inner[0], struct, absent)
     raise TypeError(f"{struct.__name__}: a field cannot be of type {hint}; see PluginArgs for those it can be of")

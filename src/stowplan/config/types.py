@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from stowplan.config.declarations import Arguments
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.schema import Scalar
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.meta import Int32
@@ -37,7 +38,10 @@ class PluginSet(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Plugins(msgspec.Struct, frozen=True, rename="camel"):
-    """One set per extension point, `multi_point` not yet spread out: `construct.py` does that."""
+    """One set per extension point, `multi_point` not yet spread out: `construct.py` does that.
+
+    A point that the release has not got has None.
+    """
 
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
@@ -54,15 +58,25 @@ class Plugins(msgspec.Struct, frozen=True, rename="camel"):
     multi_point: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
+    pod_group_post_filter: PluginSet | None = PluginSet()
 
     def at(self, point: str) -> PluginSet:
         """Give the set of a point by its name, such as `pre_filter` or `multi_point`."""
-        found: PluginSet = getattr(self, point)
-        return found
+        found: PluginSet | None = getattr(self, point)
+        return found if found is not None else PluginSet()
+
+    def has(self, point: str) -> bool:
+        """Say whether there is such a point in the release."""
+        return getattr(self, point) is not None
 
     def names(self) -> frozenset[str]:
         """Name every plugin that is enabled anywhere."""
         return frozenset(plugin.name for point in self.__struct_fields__ for plugin in self.at(point).enabled)
+
+
+def absent_points(gates: FeatureGates) -> frozenset[str]:
+    """Name the points that the release has not got."""
+    return frozenset() if gates.changed("PodGroupPostFilter") else frozenset({"pod_group_post_filter"})
 
 
 class PluginConfig(msgspec.Struct, frozen=True):

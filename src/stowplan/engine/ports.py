@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from stowplan.framework.handle import ObjectWriter
+from stowplan.framework.handle import Measures, ObjectWriter, Unmeasured
 from stowplan.framework.verdict import Rejection
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
@@ -113,6 +113,7 @@ class Evicted(msgspec.Struct, frozen=True):
     victims: int
     started_at_ns: int
     is_error: bool = False
+    pdb_violations: int = 0
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -170,3 +171,5 @@ class Environment:
     timeouts: Timeouts = field(default_factory=Timeouts)
     tell: Listener = lambda report: None
     note_point: PointNote = lambda point, status, profile, took_ns: None
+    #: Where the flow counts what it does with groups, by the names of metrics.
+    measures: Measures = field(default_factory=Unmeasured)

@@ -65,8 +65,10 @@ class Preempting:
 class Evictions:
     """Preemptions under way, by the pod they make room for, and pods on their way that can still be turned back."""
 
-    def __init__(self, cache: Cache, waiting: WaitingPods) -> None:
+    def __init__(self, cache: Cache, waiting: WaitingPods, *, activates_preemptor: bool = True) -> None:
         self._cache, self._waiting = cache, waiting
+        #: Whether a pod is tried at once if the last of its victims was only turned back.
+        self.activates_preemptor = activates_preemptor
         self._underway: dict[str, Preempting] = {}
         # Binding tasks by pod, for as long as the pod can be turned back without asking the cluster.
         self._on_their_way: dict[str, asyncio.Task[Any]] = {}
@@ -102,6 +104,10 @@ class Evictions:
         """Note that a pod can no longer be turned back; False if it has been."""
         return self._on_their_way.pop(pod_id(pod), None) is not None
 
+    def binding_of(self, pod: Pod) -> asyncio.Task[Any] | None:
+        """Return the task that sees a pod to its node, for as long as it can be turned back."""
+        return self._on_their_way.get(pod_id(pod))
+
     def turn_back(self, victim: Pod) -> bool:
         """Turn back a victim that is only on its way to its node; False if it cannot be any more."""
         waiting = self._waiting.get(victim)
@@ -124,9 +130,10 @@ class Evictor:
         victims = [victim for victim in preemption.victims if not victim.is_terminating]
         if not victims:
             return None
-        return self._tasks.start(self._carry_out(self._evictions.begin(pod, preemption.node_name), victims))
+        run = self._evictions.begin(pod, preemption.node_name)
+        return self._tasks.start(self._carry_out(run, victims, preemption.pdb_violations))
 
-    async def _carry_out(self, run: Preempting, victims: Sequence[Pod]) -> None:
+    async def _carry_out(self, run: Preempting, victims: Sequence[Pod], pdb_violations: int) -> None:
         """Evict the victims; if that fails, the pod is tried again at once."""
         pod, node_name, environment = run.pod, run.node_name, self._environment
         *most, last = victims
@@ -135,30 +142,43 @@ class Evictor:
             evicted = (self._evict(victim, pod, node_name) for victim in most)
             cleared = self._clear_lower_nominations(pod, node_name)
             for problem in await asyncio.gather(*evicted, *cleared, return_exceptions=True):
-                if problem is not None:
+                if isinstance(problem, BaseException):
                     raise problem
             run.last = last
-            await self._evict(last, pod, node_name)
+            binding = self._evictions.binding_of(last)
+            is_turned_back = await self._evict(last, pod, node_name)
         except Exception as error:
             text = str(error) or type(error).__name__
             environment.tell(Trouble(f"pod {pod.key!r}: making room on node {node_name!r} failed: {text}"))
-            environment.tell(Evicted(pod, len(victims), started_at_ns, is_error=True))
+            environment.tell(Evicted(pod, len(victims), started_at_ns, True, pdb_violations))
             self._evictions.end(run)
             self._queue.activate([pod], environment.now_ns())
         else:
             self._evictions.end(run)
-            environment.tell(Evicted(pod, len(victims), started_at_ns))
-            self._open_gate(pod)
+            environment.tell(Evicted(pod, len(victims), started_at_ns, False, pdb_violations))
+            if is_turned_back and self._evictions.activates_preemptor:
+                await self._activate_once_free(pod, binding)
+            else:
+                self._open_gate(pod)
 
-    async def _evict(self, victim: Pod, preemptor: Pod, node_name: str) -> None:
+    async def _evict(self, victim: Pod, preemptor: Pod, node_name: str) -> bool:
+        """Have a victim go; say whether it was only turned back, so that nobody will tell of its end."""
         environment = self._environment
         text = f"Preempted by pod {preemptor.uid} on node {node_name}"
-        if self._evictions.turn_back(victim):
+        is_turned_back = self._evictions.turn_back(victim)
+        if is_turned_back:
             text += " (in kube-scheduler memory)."
         else:
             async with asyncio.timeout(environment.timeouts.write_seconds):
                 await environment.writer.evict(victim, _condition(victim, preemptor))
         environment.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, preemptor))
+        return is_turned_back
+
+    async def _activate_once_free(self, pod: Pod, binding: asyncio.Task[Any] | None) -> None:
+        """Let the pod be tried without backing off, once the binding of the last victim has come to its end."""
+        if binding is not None:
+            await asyncio.wait((binding,), timeout=self._environment.timeouts.write_seconds)
+        self._queue.activate([pod], self._environment.now_ns())
 
     def _clear_lower_nominations(self, pod: Pod, node_name: str) -> list[Coroutine[Any, Any, None]]:
         """Take the node back from less important pods nominated to it, which would not fit now; tell the cluster."""

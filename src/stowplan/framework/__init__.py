@@ -5,6 +5,7 @@ is the one file to read.
 """
 
 __all__ = [
+    "INDIFFERENT",
     "MAX_SCORE",
     "SKIP",
     "Action",
@@ -16,6 +17,7 @@ __all__ = [
     "Filter",
     "FilterNode",
     "Handle",
+    "Indifferent",
     "Mask",
     "Narrowed",
     "Nodes",
@@ -52,6 +54,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from stowplan.framework.changes import Action
     from stowplan.framework.contract import (
+        INDIFFERENT,
         MAX_SCORE,
         SKIP,
         Arranged,
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
         Bind,
         Filter,
         FilterNode,
+        Indifferent,
         Narrowed,
         Nominated,
         Normalize,

@@ -13,13 +13,18 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from stowplan.model import requests
+from stowplan.model.meta import ResourceList
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, pod_id
 
 POD: Final = "Pod"
-#: The two sorts of `POD`; a plugin awaits `POD` and hears of both.
+#: The three sorts of `POD`; a plugin that awaits `POD` hears of all.
+#: A pod that has a node, or counts on one because it is nominated.
 ASSIGNED_POD: Final = "AssignedPod"
-UNSCHEDULABLE_POD: Final = "UnschedulablePod"
+#: A pod that waits, as the others see it.
+UNSCHEDULED_POD: Final = "UnscheduledPod"
+#: The very pod that was rejected, which has changed itself.
+TARGET_POD: Final = "TargetPod"
 NODE: Final = "Node"
 PERSISTENT_VOLUME: Final = "PersistentVolume"
 PERSISTENT_VOLUME_CLAIM: Final = "PersistentVolumeClaim"
@@ -62,9 +67,13 @@ class Action(IntFlag):
     UPDATE_NODE_CONDITION = auto()
     UPDATE_NODE_ANNOTATION = auto()
     UPDATE_NODE_DECLARED_FEATURE = auto()
+    #: Whether pods may be evicted from it for the sake of one that grows.
+    UPDATE_NODE_PREEMPTION_POLICY = auto()
     UPDATE_POD_LABEL = auto()
     #: It requests less of something.
     UPDATE_POD_SCALE_DOWN = auto()
+    #: It requests more of something.
+    UPDATE_POD_SCALE_UP = auto()
     UPDATE_POD_TOLERATION = auto()
     #: The last of its gates was taken away.
     UPDATE_POD_SCHEDULING_GATES_ELIMINATED = auto()
@@ -77,8 +86,10 @@ class Action(IntFlag):
         | UPDATE_NODE_CONDITION
         | UPDATE_NODE_ANNOTATION
         | UPDATE_NODE_DECLARED_FEATURE
+        | UPDATE_NODE_PREEMPTION_POLICY
         | UPDATE_POD_LABEL
         | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_SCALE_UP
         | UPDATE_POD_TOLERATION
         | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
         | UPDATE_POD_GENERATED_RESOURCE_CLAIM
@@ -115,8 +126,8 @@ NODE_ADD: Final = Change(NODE, Action.ADD)
 NODE_DELETE: Final = Change(NODE, Action.DELETE)
 ASSIGNED_POD_ADD: Final = Change(ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE: Final = Change(ASSIGNED_POD, Action.DELETE)
-UNSCHEDULABLE_POD_ADD: Final = Change(UNSCHEDULABLE_POD, Action.ADD)
-UNSCHEDULABLE_POD_UPDATE: Final = Change(UNSCHEDULABLE_POD, Action.UPDATE)
+UNSCHEDULED_POD_ADD: Final = Change(UNSCHEDULED_POD, Action.ADD)
+UNSCHEDULED_POD_UPDATE: Final = Change(UNSCHEDULED_POD, Action.UPDATE)
 UNSCHEDULABLE_TIMEOUT: Final = Change(ANYTHING, Action.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE: Final = Change(ANYTHING, Action.ALL, "ForceActivate")
 #: Other plugins and extenders have a say from now on.
@@ -133,11 +144,6 @@ def is_same(pod: Pod, other: Pod) -> bool:
     return pod_id(pod) == pod_id(other)
 
 
-def is_own_update(pod: Pod, old: Pod, new: Pod) -> bool:
-    """Say whether it is the pod itself that changed: a hint for those who await a change of the pod."""
-    return is_same(pod, new)
-
-
 def counts_on_a_node(pod: Pod) -> bool:
     """Say whether a pod takes room somewhere: it is placed, or nominated and waited for."""
     return bool(pod.spec.node_name or pod.status.nominated_node_name)
@@ -149,11 +155,16 @@ def resource_of(kind: str) -> str:
 
 
 def of_pod(old: Pod, new: Pod) -> list[Change]:
-    """Return what an update of a pod was; a plain update if nothing in particular."""
-    resource = ASSIGNED_POD if new.spec.node_name else UNSCHEDULABLE_POD
+    """Return what an update of a pod was; a plain update if nothing in particular.
+
+    One that waits hears of it itself: it is the target.
+    """
+    resource = ASSIGNED_POD if new.spec.node_name else TARGET_POD
+    before, after = requests.accounted_list(old), requests.accounted_list(new)
     found = {
         Action.UPDATE_POD_LABEL: old.metadata.labels != new.metadata.labels,
-        Action.UPDATE_POD_SCALE_DOWN: _requests_less(old, new),
+        Action.UPDATE_POD_SCALE_DOWN: _asks_more(before, after),
+        Action.UPDATE_POD_SCALE_UP: _asks_more(after, before),
         Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED: _is_gated(old) and not _is_gated(new),
         # Tolerations can be added but neither changed nor taken away.
         Action.UPDATE_POD_TOLERATION: len(old.spec.tolerations) != len(new.spec.tolerations),
@@ -171,6 +182,7 @@ def of_node(old: Node, new: Node) -> list[Change]:
         Action.UPDATE_NODE_TAINT: is_uncordoned or old.spec.taints != new.spec.taints,
         Action.UPDATE_NODE_CONDITION: _conditions(old) != _conditions(new),
         Action.UPDATE_NODE_ANNOTATION: old.metadata.annotations != new.metadata.annotations,
+        Action.UPDATE_NODE_PREEMPTION_POLICY: old.spec.pod_preemption_policy != new.spec.pod_preemption_policy,
         Action.UPDATE_NODE_DECLARED_FEATURE: old.status.declared_features != new.status.declared_features,
     }
     return [Change(NODE, action) for action, is_so in found.items() if is_so]
@@ -179,16 +191,16 @@ def of_node(old: Node, new: Node) -> list[Change]:
 def _is_part(resource: str, awaited: str) -> bool:
     if awaited in (ANYTHING, resource):
         return True
-    return awaited == POD and resource in (ASSIGNED_POD, UNSCHEDULABLE_POD)
+    return awaited == POD and resource in (ASSIGNED_POD, UNSCHEDULED_POD, TARGET_POD)
 
 
 def _spelled(action: Action) -> str:
     return "".join(word.capitalize() for word in (action.name or "").split("_"))
 
 
-def _requests_less(old: Pod, new: Pod) -> bool:
-    before, after = requests.accounted_list(old), requests.accounted_list(new)
-    return any(name not in after or held.milli_value > after[name].milli_value for name, held in before.items())
+def _asks_more(some: ResourceList, others: ResourceList) -> bool:
+    """Say whether a list asks for more of something than another, or for something that the other does not name."""
+    return any(name not in others or held.milli_value > others[name].milli_value for name, held in some.items())
 
 
 def _is_gated(pod: Pod) -> bool:

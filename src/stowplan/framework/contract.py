@@ -50,6 +50,13 @@ class Skip:
 SKIP: Final = Skip()
 
 
+class Indifferent(Skip):
+    """Answer of `pre_score`: this plugin gives every node 0; it takes part in the total, and need not be asked."""
+
+
+INDIFFERENT: Final = Indifferent()
+
+
 @dataclass(frozen=True, slots=True)
 class Narrowed:
     """Answer of `pre_filter`: only nodes of these names can do; the others are not even evaluated."""
@@ -94,6 +101,8 @@ class Nominated:
 
     node_name: str
     preemption: Preemption | None = None
+    #: What is said about it, after the filters' sentence.
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,12 @@ class Plugin:
     #: Points where configurations may list the plugin, as they may upstream's, though it does nothing there.
     idle_points: ClassVar[frozenset[str]] = frozenset()
 
+    #: Points in which an in-tree plugin takes part only since upstream's does (the change `NewPreFilterPoints`).
+    late_points: ClassVar[frozenset[str]] = frozenset()
+
+    #: Of a default plugin: the one before which it ran until they changed places (the change `NodeNameFirst`).
+    formerly_before: ClassVar[str] = ""
+
     #: The name in configurations, messages and metrics: that of the class.
     name: str = "Plugin"
 
@@ -193,12 +208,14 @@ class Awaited:
     """Changes that may help a pod: these actions on that resource (names of both in `framework.changes`).
 
     `hint(pod, old, new)` says whether one such change may help this pod; without it each may. A hint that raises is
-    taken to say yes.
+    taken to say yes. `pre_hint(old, new)` is asked once for a change, before any hint, if the feature gate
+    SchedulerPreQueueingHints is on: it returns a test for the pods that the change may concern at all, None for all.
     """
 
     resource: str
     actions: Action
     hint: Callable[[Pod, Any, Any], bool] | None = None
+    pre_hint: Callable[[Any, Any], Callable[[Pod], bool] | None] | None = None
 
 
 class Requeue(Plugin):
@@ -244,7 +261,7 @@ class PreScore(Plugin):
     def pre_score(self, pod: Pod, nodes: Nodes) -> Any:
         """Called once per pod, with all nodes, when two or more are feasible (`nodes.feasible` says which).
 
-        Return a state for `score`, or `SKIP` to leave this plugin out of the total.
+        Return a state for `score`, `SKIP` to leave this plugin out of the total, or `INDIFFERENT` if all nodes score 0.
         """
 
 

@@ -92,6 +92,16 @@ class Measures(Protocol):
         """Note how long something took."""
 
 
+class Unmeasured:
+    """Where work is counted if nobody looks."""
+
+    def count(self, name: str, *labels: str) -> None:
+        """Forget it."""
+
+    def time(self, name: str, seconds: float, *labels: str) -> None:
+        """Forget it."""
+
+
 class Assumptions(Protocol):
     """Objects other than pods, as a plugin is about to make them: listers show these until they come true.
 
@@ -155,6 +165,9 @@ class PreparingHandle(Handle, Protocol):
 
     def is_placed(self, pod: Pod) -> bool:
         """Say whether a pod still counts on its node; one that was deleted meanwhile does not."""
+
+    def report_once(self, text: str) -> None:
+        """Tell whoever runs the scheduler of something that is taken for granted; the same text is told once."""
 
 
 class PlacedPod(Protocol):

@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any, Final
 
 from stowplan.config.declarations import PluginDeclaration
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import contract
 from stowplan.framework.contract import POINTS, Plugin
 
@@ -149,12 +150,20 @@ def points_of(cls: type[Plugin]) -> frozenset[str]:
     return frozenset(point for point, classes in POINTS.items() if issubclass(cls, classes))
 
 
-def declaration(cls: type[Plugin], *, is_in_tree: bool) -> PluginDeclaration:
-    """Return what a class declares to configurations; the arguments of one from elsewhere are read when it is made."""
+def declaration(cls: type[Plugin], gates: FeatureGates, *, is_in_tree: bool) -> PluginDeclaration:
+    """Return what a class declares to configurations; the arguments of one from elsewhere are read when it is made.
+
+    Of one that is in-tree it is what upstream's declares in the release.
+    """
     points = points_of(cls) | cls.idle_points
     if not is_in_tree:
         return PluginDeclaration(cls.__name__, points)
-    is_default = not cls.is_optional
     return PluginDeclaration(
-        cls.__name__, points, is_default, cls.default_weight, cls.feature_gate, args_type=cls.args_type
+        cls.__name__,
+        points if gates.changed("NewPreFilterPoints") else points - cls.late_points,
+        is_default=not cls.is_optional,
+        weight=cls.default_weight,
+        gate=cls.feature_gate,
+        args_type=cls.args_type,
+        before="" if gates.changed("NodeNameFirst") else cls.formerly_before,
     )

@@ -94,7 +94,7 @@ Blame = tuple[str, str, Pod]
 class Stopwatch:
     """Measures every question to a plugin that answers at once, and tells of the slow ones."""
 
-    __slots__ = ("_late_ns", "_limit_ns", "_note", "_note_awaited", "_tell", "_traced", "is_wound", "now_ns")
+    __slots__ = ("_late_ns", "_limit_ns", "_note", "_note_awaited", "_tell", "_told", "is_wound", "now_ns")
 
     def __init__(self) -> None:
         #: Whether there is a clock to measure by; without one, nobody need ask.
@@ -104,8 +104,8 @@ class Stopwatch:
         self._tell: Callable[[str], None] = lambda text: None
         self._note: Callable[[Blame, int], None] = lambda blame, took_ns: None
         self._note_awaited: Callable[[Blame, str, int], None] = lambda blame, end, took_ns: None
-        #: Places in plugins that the traceback has been told of.
-        self._traced: set[str] = set()
+        #: Places in plugins that the traceback has been told of, and what they had told.
+        self._told: set[str] = set()
 
     def wind(self, now_ns: Callable[[], int], limits: tuple[float, float], tell: Callable[[str], None]) -> None:
         """Measure from now on, by this clock; `limits` are the seconds after which an answer is slow, and too late."""
@@ -131,10 +131,16 @@ class Stopwatch:
         """Tell, once for each place, that a column of a plugin cannot be read off a node, which has no number there."""
         self._trace(error, f"plugin {plugin!r}: column {column!r} cannot be read off node {node_name!r}")
 
+    def tell_once(self, text: str) -> None:
+        """Tell what a plugin has to say to whoever runs the scheduler; the same text only once."""
+        if text not in self._told:
+            self._told.add(text)
+            self._tell(text)
+
     def _trace(self, error: Fault, what: str) -> None:
         place = place_of(error)
-        if place and place not in self._traced:
-            self._traced.add(place)
+        if place and place not in self._told:
+            self._told.add(place)
             way = "".join(traceback.format_exception(error)).rstrip()
             self._tell(f"{what}, and how it came to that is told this once:\n{way}")
 

@@ -31,7 +31,9 @@ class PostFiltered:
 
     @property
     def message(self) -> str:
-        """What follows the filters' sentence in the message of the failed attempt; empty if a node was found."""
+        """What follows the filters' sentence in the message of the failed attempt."""
+        if self.nominated is not None:
+            return self.nominated.message
         return ", ".join(self.rejection.reasons) if self.rejection is not None else ""
 
 

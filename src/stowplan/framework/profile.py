@@ -7,10 +7,11 @@ which cluster events may help a pod that a plugin rejected.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from stowplan.framework import contract, plugin_faults
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.framework import changes, contract, plugin_faults
 from stowplan.framework.changes import ANYTHING, NODE, Action
 from stowplan.framework.contract import POINTS, Awaited, Plugin, Requeue
 from stowplan.framework.per_node import unwrapped
@@ -42,6 +43,7 @@ class Profile:
     #: In-tree plugins that tell pods apart by more than their signature.
     signing: tuple[Plugin, ...] = ()
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
+    gates: FeatureGates = DEFAULT_GATES
 
     @property
     def foreign_names(self) -> frozenset[str]:
@@ -117,7 +119,7 @@ def awaited_by(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
     points = (point for point in POINTS if point not in ("queue_sort", "pre_score", "score"))
     plugins = {plugin.name: unwrapped(plugin) for point in points for plugin in getattr(profile, point)}
     awaited = {
-        name: complete(plugin.events()) if isinstance(plugin, Requeue) else EVERYTHING
+        name: _of_release(plugin.events(), profile.gates) if isinstance(plugin, Requeue) else EVERYTHING
         for name, plugin in plugins.items()
     }
     return {**awaited, EXTENDER: EVERYTHING}
@@ -130,7 +132,16 @@ def listed_by(profile: Profile) -> dict[str, tuple[str, ...]]:
     return {plugin.name: unwrapped(plugin).lists for plugin in (*others, *scoring)}
 
 
-def complete(awaited: tuple[Awaited, ...]) -> tuple[Awaited, ...]:
+def _of_release(awaited: tuple[Awaited, ...], gates: FeatureGates) -> tuple[Awaited, ...]:
+    """Return what a plugin awaits, as the queue of a release takes it."""
+    if not gates.changed("TaintsConcernTheirPlugins"):
+        awaited = _with_taints(awaited)
+    if not gates.changed("TargetPodEvents"):
+        awaited = tuple(map(_unsplit, awaited))
+    return awaited
+
+
+def _with_taints(awaited: tuple[Awaited, ...]) -> tuple[Awaited, ...]:
     """Let a plugin that awaits new nodes hear of every node whose taints changed or that was uncordoned.
 
     A node often comes tainted and is opened later; to a pod that is when it is new, and upstream asks nobody then.
@@ -139,6 +150,26 @@ def complete(awaited: tuple[Awaited, ...]) -> tuple[Awaited, ...]:
     hears_of_new = any(Action.ADD in actions for actions in of_nodes)
     hears_of_taints = any(Action.UPDATE_NODE_TAINT in actions for actions in of_nodes)
     return (*awaited, Awaited(NODE, Action.UPDATE_NODE_TAINT)) if hears_of_new and not hears_of_taints else awaited
+
+
+def _unsplit(one: Awaited) -> Awaited:
+    """Return what is awaited where a pod is a pod, pending or not, and hints tell whether it is the pod in question.
+
+    Nobody hears of another's changes as of its own. But those of another that waits are heard of as of one that has a
+    node, by pods under way at the time: it may be nominated to one.
+    """
+    hint = one.hint
+    if one.resource == changes.TARGET_POD:
+        return replace(
+            one, hint=lambda pod, old, new: changes.is_same(pod, new) and (hint is None or hint(pod, old, new))
+        )
+    if one.resource == changes.ASSIGNED_POD:
+        return replace(
+            one,
+            resource=changes.POD,
+            hint=lambda pod, old, new: not changes.is_same(pod, new or old) and (hint is None or hint(pod, old, new)),
+        )
+    return one
 
 
 def problem_with_events(plugin: Plugin) -> str:

@@ -19,8 +19,9 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from stowplan.config.construct import resolve
-from stowplan.config.declarations import Declarations, PluginDeclaration
+from stowplan.config.declarations import Declarations, PluginDeclaration, in_order
 from stowplan.config.errors import ConfigError, suggestion
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, stages_of
 from stowplan.config.load import typed_arguments
 from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
 from stowplan.config.types import ListedPlugin, PluginConfig, Plugins, PluginSet
@@ -78,24 +79,27 @@ class Registry:
             self.add(self._loaded[reference])
         return self._loaded[reference]
 
-    def declarations(self) -> dict[str, PluginDeclaration]:
-        """Return what every known plugin declares, the default ones in their order."""
+    def declarations(self, gates: FeatureGates = DEFAULT_GATES) -> dict[str, PluginDeclaration]:
+        """Return what every known plugin declares in the release, the default ones in their order."""
         built = {
-            name: plugin_class.declaration(cls, is_in_tree=name in self._in_tree) for name, cls in self._classes.items()
+            name: plugin_class.declaration(cls, gates, is_in_tree=name in self._in_tree)
+            for name, cls in self._classes.items()
         }
+        gated_by = stages_of(gates.release)
+        not_built = {name: one for name, one in self._not_built.items() if not one.gate or one.gate in gated_by}
         # One that somebody stands in for can be listed wherever the whole one could.
         stood_in = {
             name: replace(one, points=one.points | built[name].points)
-            for name, one in self._not_built.items()
+            for name, one in not_built.items()
             if name in built
         }
-        return {**built, **self._not_built, **stood_in}
+        return in_order({**built, **not_built, **stood_in})
 
     def profile(self, config: ProfileConfig, handle: Handle) -> Profile:
         """Build the plugins of one profile, each once, in the configured order."""
         config = self._load_references(config)
         self._check_known(config)
-        resolved = resolve(config, self.declarations())
+        resolved = resolve(config, self.declarations(handle.feature_gates))
         names = {name for listed in resolved.values() for name, _ in listed if name in self._classes}
         arguments = config.plugin_config
         instances = {name: self._build(name, arguments.get(name), handle) for name in sorted(names)}
@@ -116,6 +120,7 @@ class Registry:
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             foreign=tuple(plugin for name, plugin in instances.items() if name not in self._in_tree),
             signing=tuple(plugin for plugin in instances.values() if isinstance(plugin, TellsApart)),
+            gates=handle.feature_gates,
             **plain,
         )
 

@@ -103,7 +103,9 @@ class Verdict:
     def unschedulable_plugins(self) -> frozenset[str]:
         """Return the plugins that rejected the pod or a node; an event they wait for brings the pod back."""
         found = frozenset(rejection.plugin for rejection in self.said() if rejection.plugin)
-        return found if self.pre_filter is not None else found | frozenset(self.narrowed_by)
+        # Whoever refused the pod as a whole is the only one; that no node is left is the word of all who narrowed.
+        is_refused_by_one = self.pre_filter is not None and self.pre_filter.plugin
+        return found if is_refused_by_one else found | frozenset(self.narrowed_by)
 
     def said(self) -> list[Rejection]:
         """Return the rejection of the pod as a whole, or those of nodes, each once."""

@@ -211,15 +211,28 @@ class Elector:
         """Give the lease back, so that nobody has to wait for its end; best effort."""
         try:
             async with asyncio.timeout(self._timing.renew_deadline):
-                known = await self._lock.get()
-                if known is not None and known.holder_identity == self._identity:
-                    fresh = self._fresh(self._now(), known.lease_transitions or 0)
-                    free = msgspec.structs.replace(fresh, holder_identity="", lease_duration_seconds=1)
-                    await self._lock.update(free)
-                    self._observe(free)
-                    await self._lock.record(f"{self._identity} stopped leading")
+                # Somebody may change the lease between our look and our word: then look again.
+                while not await self._is_released():
+                    pass
         except (RequestError, TimeoutError):
             return
+
+    async def _is_released(self) -> bool:
+        """Give the lease back if it is ours; say whether there is nothing left to do."""
+        known = await self._lock.get()
+        if known is None or known.holder_identity != self._identity:
+            return True
+        fresh = self._fresh(self._now(), known.lease_transitions or 0)
+        free = msgspec.structs.replace(fresh, holder_identity="", lease_duration_seconds=1)
+        try:
+            await self._lock.update(free)
+        except ApiError as error:
+            if error.is_conflict:
+                return False
+            raise
+        self._observe(free)
+        await self._lock.record(f"{self._identity} stopped leading")
+        return True
 
 
 LEASES = ApiResource("Lease", "/apis/coordination.k8s.io/v1", "leases", Lease)

@@ -17,6 +17,7 @@ UNSUPPORTED_MEDIA_TYPE = 415
 INVALID = 422
 TOO_MANY_REQUESTS = 429
 TOO_LARGE_RESOURCE_VERSION = "Too large resource version"
+_PASSING = {500: "InternalError", 503: "ServiceUnavailable"}
 
 
 class StatusCause(msgspec.Struct, frozen=True):
@@ -106,6 +107,11 @@ class ApiError(RequestError):
     @property
     def is_server_fault(self) -> bool:
         return self.code >= 500
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it is a fault of the server that upstream tries again: an internal error, or nobody is there."""
+        return self.reason in _PASSING.values() or (not self.reason and self.code in _PASSING)
 
 
 class TransportError(RequestError):

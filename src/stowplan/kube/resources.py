@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 
 from stowplan.model import decode, json_values
-from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
+from stowplan.model.device_pool import BetaDeviceTaintRule, DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import DeviceClass, ResourceClaim
 from stowplan.model.json_values import MalformedObject
 from stowplan.model.kinds import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
@@ -103,6 +103,11 @@ _STORAGE, _RESOURCE = "/apis/storage.k8s.io/v1", "/apis/resource.k8s.io/v1"
 
 PODS = ApiResource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.phase!=Failed", is_essential=True)
 
+#: Where 1.36 has the rules that taint devices.
+BETA_TAINT_RULES = ApiResource(
+    "DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules", BetaDeviceTaintRule
+)
+
 #: Another API than Kubernetes' own has pod groups, too; their kind is the same.
 COMMUNITY_POD_GROUP = "CommunityPodGroup"
 
@@ -129,7 +134,7 @@ RESOURCES: Mapping[str, ApiResource] = MappingProxyType(
             ApiResource("ResourceClaim", _RESOURCE, "resourceclaims", ResourceClaim),
             ApiResource("ResourceSlice", _RESOURCE, "resourceslices", ResourceSlice),
             ApiResource("DeviceClass", _RESOURCE, "deviceclasses", DeviceClass),
-            ApiResource("DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules", DeviceTaintRule),
+            ApiResource("DeviceTaintRule", _RESOURCE, "devicetaintrules", DeviceTaintRule),
             ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup),
         )
     }

@@ -5,7 +5,8 @@ A pod is bound exactly once: a binding whose answer was lost is looked up before
 
     taken                                             done
     no answer, or a fault of the server               look the pod up: bound there -> done; elsewhere -> AlreadyBound
-                                                      not bound -> post again (no answer) or raise (a fault)
+                                                      not bound -> post again (no answer, or a fault that may pass:
+                                                      four times in all) or raise (another fault)
     conflict                                          the same look: it may be our own binding that landed
     anything else (quota, webhook, missing node)      raised with the server's message
 
@@ -75,6 +76,8 @@ class Writes:
         self, client: Client, now: Callable[[], datetime], draw: Draw, may_write: Callable[[], bool] = lambda: True
     ) -> None:
         self._client, self._now, self._draw, self._may_write = client, now, draw, may_write
+        #: Whether a binding is posted again after a fault of the server that may pass.
+        self.retries_binding = True
         #: Turned off by a server that reads nothing but JSON.
         self._is_binary = client.writes_binary
 
@@ -89,11 +92,17 @@ class Writes:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _IN_DOUBT_SECONDS
         pauses = RetryDelays(self._draw, _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS)
+        tries = WriteRetries(self._draw)
         last: RequestError | None = fault
         while last is not None and not await self._has_landed(binding, last, deadline):
-            if isinstance(last, ApiError) or loop.time() >= deadline:
+            if isinstance(last, ApiError):
+                may_pass = self.retries_binding and last.may_pass
+                pause = tries.pause_after(last, loop.time()) if may_pass else None
+            else:
+                pause = pauses.delay(loop.time()) if loop.time() < deadline else None
+            if pause is None:
                 raise last
-            await asyncio.sleep(pauses.delay(loop.time()))
+            await asyncio.sleep(pause)
             last = await self._post(binding)
 
     async def _post(self, binding: Binding) -> RequestError | None:

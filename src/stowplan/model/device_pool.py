@@ -57,8 +57,11 @@ class CounterSet(Part, frozen=True, kw_only=True):
 
 
 class DeviceCounterConsumption(Part, frozen=True, kw_only=True):
+    """Devices of one counter set are given together only if they have a group in common, or if none has any."""
+
     counter_set: str = ""
     counters: dict[str, Counter] = {}
+    compatibility_groups: tuple[str, ...] = ()
 
 
 #: The same as that of a node.
@@ -66,10 +69,35 @@ DeviceTaint = Taint
 
 
 class NodeAllocatableResourceMapping(Part, frozen=True, kw_only=True):
-    """What a device takes of a resource of its node: as much as is consumed of a capacity, or once, times a factor."""
+    """What a device takes of a resource of its node: as much as is consumed of a capacity, or once, times a factor.
+
+    Kubernetes 1.36 has it in this form, later releases as NodeAllocatableResource.
+    """
 
     capacity_key: str | None = None
     allocation_multiplier: Quantity | None = None
+
+
+class NodeAllocatableMapping(Part, frozen=True, kw_only=True):
+    """A device that is a part of its node: as much as is consumed of a capacity, times a factor, or once so much."""
+
+    capacity_key: str | None = None
+    capacity_multiplier: Quantity | None = None
+    device_multiplier: Quantity | None = None
+
+
+class NodeAllocatableOverhead(Part, frozen=True, kw_only=True):
+    """What using a device costs its node besides."""
+
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAllocatableResource(Part, frozen=True, kw_only=True):
+    """What a device takes of a resource of its node."""
+
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
 
 
 class Device(Part, frozen=True, kw_only=True):
@@ -88,6 +116,7 @@ class Device(Part, frozen=True, kw_only=True):
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
     node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = {}
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = {}
 
 
 class ResourcePool(Part, frozen=True, kw_only=True):
@@ -97,6 +126,8 @@ class ResourcePool(Part, frozen=True, kw_only=True):
 
 
 class ResourceSliceSpec(Part, frozen=True, kw_only=True):
+    """`skip_node_operations`: what the kubelet need not do for its devices, if it knows that it may leave it out."""
+
     driver: str = ""
     pool: ResourcePool = ResourcePool()
     node_name: str | None = None
@@ -105,6 +136,7 @@ class ResourceSliceSpec(Part, frozen=True, kw_only=True):
     per_device_node_selection: bool | None = None
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[CounterSet, ...] = ()
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class ResourceSlice(ApiObject, frozen=True, kw_only=True):
@@ -122,16 +154,31 @@ class DeviceTaintSelector(Part, frozen=True, kw_only=True):
 
 
 class DeviceTaintRuleSpec(Part, frozen=True, kw_only=True):
-    """Without a selector every device is tainted."""
-
     device_selector: DeviceTaintSelector | None = None
     taint: DeviceTaint = DeviceTaint()
 
 
 class DeviceTaintRule(ApiObject, frozen=True, kw_only=True):
-    api_version: str = always("resource.k8s.io/v1beta2")
+    """Without a selector no device is tainted."""
+
+    api_version: str = always("resource.k8s.io/v1")
     kind: str = always("DeviceTaintRule")
     spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
+
+    @property
+    def selector(self) -> DeviceTaintSelector | None:
+        """Which devices it taints; None if it taints none."""
+        return self.spec.device_selector
+
+
+class BetaDeviceTaintRule(DeviceTaintRule, frozen=True, kw_only=True):
+    """A rule as 1.36 reads it: without a selector every device is tainted."""
+
+    api_version: str = always("resource.k8s.io/v1beta2")
+
+    @property
+    def selector(self) -> DeviceTaintSelector:
+        return self.spec.device_selector or DeviceTaintSelector()
 
 
 #: By device of a slice, the taints that rules add.
@@ -176,14 +223,14 @@ def _added(found: ResourceSlice, rules: Sequence[DeviceTaintRule]) -> _Added:
 
 
 def _concerns(rule: DeviceTaintRule, found: ResourceSlice) -> bool:
-    selector, spec = rule.spec.device_selector, found.spec
+    selector, spec = rule.selector, found.spec
     if selector is None:
-        return True
+        return False
     return selector.driver in (None, spec.driver) and selector.pool in (None, spec.pool.name)
 
 
 def _selects(rule: DeviceTaintRule, device: Device) -> bool:
-    return rule.spec.device_selector is None or rule.spec.device_selector.device in (None, device.name)
+    return rule.selector is not None and rule.selector.device in (None, device.name)
 
 
 def _with(found: ResourceSlice, added: _Added) -> ResourceSlice:

@@ -38,6 +38,13 @@ class CapacityRequirements(Part, frozen=True, kw_only=True):
     requests: ResourceList = {}
 
 
+class DeviceDerivedAttribute(Part, frozen=True, kw_only=True):
+    """An attribute that a CEL expression works out of those that a device has; constraints may name it."""
+
+    name: str = ""
+    expression: str = ""
+
+
 class WantedDevices(Part, frozen=True, kw_only=True):
     """Which devices, and how many: mode "ExactCount" and count 1 unless said otherwise."""
 
@@ -47,6 +54,7 @@ class WantedDevices(Part, frozen=True, kw_only=True):
     count: Int64 = 1
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
 
 class DeviceSubRequest(WantedDevices, frozen=True, kw_only=True):
@@ -111,6 +119,7 @@ class DeviceRequestAllocationResult(Part, frozen=True, kw_only=True):
     binding_failure_conditions: tuple[str, ...] = ()
     share_id: str | None = msgspec.field(name="shareID", default=None)
     consumed_capacity: ResourceList = {}
+    skip_node_operations: tuple[str, ...] = ()
 
 
 class DeviceAllocationResult(Part, frozen=True, kw_only=True):

@@ -12,9 +12,15 @@ class Taint(Part, frozen=True, kw_only=True):
     time_added: Time | None = None
 
 
+class NodePodPreemptionPolicy(Part, frozen=True, kw_only=True):
+    #: Who asks that nobody is evicted from the node for the sake of a pod that grows.
+    disable_resize_preemption: tuple[str, ...] = ()
+
+
 class NodeSpec(Part, frozen=True, kw_only=True):
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
+    pod_preemption_policy: NodePodPreemptionPolicy | None = None
 
 
 class ContainerImage(Part, frozen=True, kw_only=True):

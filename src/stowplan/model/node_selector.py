@@ -6,7 +6,7 @@ does for pods that were let in long ago. `plugins/nodeaffinity.py` is the main r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
@@ -65,6 +65,24 @@ class CompiledNodeSelector(msgspec.Struct, frozen=True, gc=False, cache_hash=Tru
         if self.matches(node_name, labels):
             return True, None
         return False, self.parse_error
+
+
+def printed(selector: NodeSelector) -> str:
+    """Return a node selector as upstream prints it where it cannot be understood."""
+    terms = (
+        f"NodeSelectorTerm{{MatchExpressions:{_printed(term.match_expressions)},"
+        f"MatchFields:{_printed(term.match_fields)},}},"
+        for term in selector.node_selector_terms
+    )
+    return f"&NodeSelector{{NodeSelectorTerms:[]NodeSelectorTerm{{{''.join(terms)}}},}}"
+
+
+def _printed(requirements: Iterable[NodeSelectorRequirement]) -> str:
+    texts = (
+        f"NodeSelectorRequirement{{Key:{each.key},Operator:{each.operator},Values:[{' '.join(each.values or ())}],}},"
+        for each in requirements
+    )
+    return f"[]NodeSelectorRequirement{{{''.join(texts)}}}"
 
 
 class WeightedTerm(msgspec.Struct, frozen=True, gc=False, cache_hash=True):

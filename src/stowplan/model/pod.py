@@ -12,6 +12,7 @@ import msgspec
 
 from stowplan.model.affinity import Affinity, Toleration, TopologySpreadConstraint
 from stowplan.model.meta import Condition, Int32, Int64, Namespaced, Part, ResourceList, Time, always
+from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements, Volume
 
 # A pod that has not started yet starts, if at all, after all that have.
@@ -39,6 +40,12 @@ class ContainerResizePolicy(Part, frozen=True, kw_only=True):
     restart_policy: str = ""
 
 
+class VolumeMount(Part, frozen=True, kw_only=True):
+    """Scheduling reads only the options: a node must declare that it knows them."""
+
+    bind_mount_options: tuple[str, ...] = ()
+
+
 class Container(Part, frozen=True, kw_only=True):
     """A container or an init container; `restart_policy` Always makes an init container a sidecar."""
 
@@ -49,6 +56,7 @@ class Container(Part, frozen=True, kw_only=True):
     restart_policy: str = ""
     restart_policy_rules: tuple[RestartRule, ...] = ()
     resize_policy: tuple[ContainerResizePolicy, ...] = ()
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
     @property
     def is_restartable_init(self) -> bool:
@@ -81,6 +89,7 @@ class PodSpec(Part, frozen=True, kw_only=True):
 
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
     priority: Int32 = 0
@@ -133,12 +142,29 @@ class ExtendedResourceClaimStatus(Part, frozen=True, kw_only=True):
     request_mappings: tuple[ExtendedResourceRequest, ...] = ()
 
 
+class NodeAllocatableMappedResources(Part, frozen=True, kw_only=True):
+    name: str = ""
+    quantity: Quantity | None = None
+
+
+class NodeAllocatableOverheadResources(Part, frozen=True, kw_only=True):
+    name: str = ""
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
 class NodeAllocatableResourceClaimStatus(Part, frozen=True, kw_only=True):
-    """What the devices of a claim take of the node's own resources, and which containers use the claim."""
+    """What the devices of a claim take of the node's own resources, and which containers use the claim.
+
+    Kubernetes 1.36 has it all in `resources`, later releases tell devices that are parts of their node (`mapping`)
+    from what using them costs (`overhead`).
+    """
 
     resource_claim_name: str = ""
     containers: tuple[str, ...] = ()
     resources: ResourceList = {}
+    mapping: tuple[NodeAllocatableMappedResources, ...] = ()
+    overhead: tuple[NodeAllocatableOverheadResources, ...] = ()
 
 
 class PodStatus(Part, frozen=True, kw_only=True):
@@ -161,6 +187,11 @@ class PodStatus(Part, frozen=True, kw_only=True):
     qos_class: str = ""
     host_ip: str = msgspec.field(name="hostIP", default="")
     pod_ip: str = msgspec.field(name="podIP", default="")
+
+    @property
+    def may_hold_other(self) -> bool:
+        """Whether the pod may hold something else on its node than it asks for, a resize being under way."""
+        return bool(self.container_statuses or self.init_container_statuses or self.resources or self.conditions)
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, None when the pod has none."""

@@ -54,9 +54,9 @@ class Quantity:
         return Quantity(Amount(number, 0, format))
 
     @staticmethod
-    def of_milli(number: int) -> Quantity:
+    def of_milli(number: int, format: str = DECIMAL_SI) -> Quantity:
         """A number of thousandths."""
-        return Quantity(Amount(number, -3, DECIMAL_SI))
+        return Quantity(Amount(number, -3, format))
 
     @staticmethod
     def zero() -> Quantity:

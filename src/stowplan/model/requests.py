@@ -5,13 +5,14 @@ service; and the families of resource names.
               the heaviest moment of the init phase: one init container + the sidecars started before it)
           replaced by pod-level requests where those are set, plus overhead
 
-While a resize is under way the node holds the larger of what is asked, promised and in force: see `accounted`.
-`table/` keeps the sums per node.
+While a resize is under way the node holds the larger of what is asked, promised and in force: see `accounted`. Whether
+that is looked at container by container or for the pod as a whole depends on the release. `table/` keeps the sums per
+node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -19,7 +20,7 @@ import msgspec
 
 from stowplan.model.label_syntax import key_problems
 from stowplan.model.meta import ResourceList
-from stowplan.model.pod import Container, Pod
+from stowplan.model.pod import Container, ContainerStatus, NodeAllocatableResourceClaimStatus, Pod
 from stowplan.model.quantity import Quantity
 
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
@@ -36,6 +37,7 @@ DEFAULT_MEMORY = 200 * 1024 * 1024
 
 _DEFAULT_CPU = Quantity.of_milli(DEFAULT_MILLI_CPU)
 _DEFAULT_MEMORY = Quantity.of(DEFAULT_MEMORY)
+NOTHING: Final[ResourceList] = {}
 
 
 class Requests(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -62,6 +64,8 @@ class RequestRules(msgspec.Struct, frozen=True):
     pod_level_resize: bool = True
     #: Whether what devices take of a node's own resources counts on the node (DRANodeAllocatableResources).
     device_claims: bool = False
+    #: Whether a resize holds the most of three sums; else it is the sum of the most of every container.
+    most_of_sums: bool = True
 
 
 USUAL: Final = RequestRules()
@@ -75,7 +79,7 @@ def incoming(pod: Pod, rules: RequestRules = USUAL) -> Requests:
 def accounted(pod: Pod, rules: RequestRules = USUAL) -> Requests:
     """What a pod weighs on its node: the most of what it asks for, was promised and holds, resize included."""
     claims = pod.status.node_allocatable_resource_claim_statuses if rules.device_claims else ()
-    return _weigh(pod, _Reading(rules, uses_status=True, beside=tuple(status.resources for status in claims)))
+    return _weigh(pod, _Reading(rules, uses_status=True, beside=tuple(map(taken_by_devices, claims))))
 
 
 def request_list(pod: Pod, rules: RequestRules = USUAL, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
@@ -83,17 +87,56 @@ def request_list(pod: Pod, rules: RequestRules = USUAL, beside: tuple[ResourceLi
 
     `beside` is what is taken for it besides what its containers request.
     """
-    return _pod_requests(pod, _spec_requests, _Reading(rules, uses_status=False, beside=beside))
+    return _pod_requests(pod, _Reading(rules, uses_status=False, beside=beside))
 
 
-def accounted_list(pod: Pod) -> ResourceList:
+def accounted_list(pod: Pod, rules: RequestRules = USUAL) -> ResourceList:
     """What a pod weighs on its node, by resource, as quantities."""
-    return _pod_requests(pod, _held_requests(pod), _Reading(USUAL, uses_status=True))
+    return _pod_requests(pod, _Reading(rules, uses_status=True))
+
+
+def taken_by_devices(status: NodeAllocatableResourceClaimStatus) -> ResourceList:
+    """What the devices of a claim take of the node's own resources; some of it once for each container that uses it."""
+    taken = dict(status.resources)
+    for mapped in status.mapping:
+        if mapped.quantity is not None:
+            _add(taken, {mapped.name: mapped.quantity})
+    for overhead in status.overhead:
+        per_container = [overhead.per_container] * len(status.containers)
+        for amount in (overhead.per_pod, *per_container):
+            if amount is not None:
+                _add(taken, {overhead.name: amount})
+    return taken
+
+
+def taken_by_container(name: str, statuses: Iterable[NodeAllocatableResourceClaimStatus]) -> ResourceList:
+    """What devices take of the node's own resources for one container, and for the pod as a whole."""
+    taken: ResourceList = {}
+    for status in statuses:
+        if name in status.containers:
+            _add(taken, taken_by_devices(msgspec.structs.replace(status, containers=(name,))))
+    return taken
+
+
+def container_request_list(pod: Pod, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
+    """The requests of a pod's containers together, by resource, with what is taken for them besides."""
+    total = _sum_containers(pod, _spec_requests)
+    for more in beside:
+        _add(total, more)
+    return total
+
+
+def container_limit_list(pod: Pod, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
+    """The limits of a pod's containers together, by resource, with what is taken for them besides."""
+    total = _sum_containers(pod, lambda container: container.resources.limits)
+    for more in beside:
+        _add(total, more)
+    return total
 
 
 def limit_list(pod: Pod) -> ResourceList:
     """The limits of a pod, by resource; overhead is added only where there is a limit."""
-    limits = _sum_containers(pod, lambda container: container.resources.limits)
+    limits = container_limit_list(pod)
     if pod.spec.resources is not None:
         limits.update((name, limit) for name, limit in pod.spec.resources.limits.items() if is_pod_level(name))
     for name, overhead in pod.spec.overhead.items():
@@ -141,12 +184,12 @@ class _Reading(msgspec.Struct, frozen=True):
 
 
 def _weigh(pod: Pod, reading: _Reading) -> Requests:
-    requests_of = _held_requests(pod) if reading.uses_status else _spec_requests
-    requests = _pod_requests(pod, requests_of, reading)
+    requests = _pod_requests(pod, reading)
     defaults = _scoring_defaults(pod, requests, reading.rules)
     non_zero = requests
-    if any(name not in requests_of(container) for container in _containers(pod) for name in defaults):
-        non_zero = _pod_requests(pod, lambda container: defaults | requests_of(container), reading)
+    silent = (name for container in _containers(pod) for name in defaults if name not in container.resources.requests)
+    if reading.uses_status or next(silent, None) is not None:
+        non_zero = _pod_requests(pod, reading, defaults)
     zero = Quantity.zero()
     return Requests(
         milli_cpu=requests.get(CPU, zero).milli_value,
@@ -167,14 +210,45 @@ def _scoring_defaults(pod: Pod, requests: ResourceList, rules: RequestRules) -> 
     return {name: quantity for name, quantity in defaults.items() if name not in requests}
 
 
-def _pod_requests(pod: Pod, requests_of: _ResourcesOf, reading: _Reading) -> ResourceList:
-    requests = _sum_containers(pod, requests_of)
-    for more in reading.beside:
-        _add(requests, more)
+def _pod_requests(pod: Pod, reading: _Reading, silent: ResourceList = NOTHING) -> ResourceList:
+    """Add up what a pod requests; `silent` is what a container counts for that says nothing."""
+    if not reading.uses_status:
+        requests = _sum_with(pod, _spec_requests, silent, reading.beside)
+    elif reading.rules.most_of_sums:
+        requests = _most_of_sums(pod, reading, silent)
+    else:
+        requests = _sum_with(pod, _most_of_container(pod), silent, reading.beside)
     if reading.rules.pod_level:
-        requests.update(_pod_level_requests(pod, uses_status=reading.uses_status and reading.rules.pod_level_resize))
+        requests.update(_pod_level_requests(pod, reading))
     _add(requests, pod.spec.overhead)
     return requests
+
+
+def _sum_with(
+    pod: Pod, requests_of: _ResourcesOf, silent: ResourceList, beside: tuple[ResourceList, ...] = ()
+) -> ResourceList:
+    total = _sum_containers(pod, (lambda container: silent | requests_of(container)) if silent else requests_of)
+    for more in beside:
+        _add(total, more)
+    return total
+
+
+def _most_of_sums(pod: Pod, reading: _Reading, silent: ResourceList) -> ResourceList:
+    """Take the most of what is asked, promised and in force, each summed over the pod; not what is never granted.
+
+    Where the node reports on the pod as a whole, these are the sums; what devices take is in them.
+    """
+    promised, in_force = pod.status.allocated_resources, pod.status.resources
+    if not (reading.rules.pod_level_resize and promised and in_force is not None and in_force.requests):
+        of_status = _StatusRequests(pod)
+        promised = _sum_with(pod, of_status.promised, silent, reading.beside)
+        held = _sum_with(pod, of_status.in_force, silent)
+    else:
+        held = dict(in_force.requests)
+    if not is_resize_infeasible(pod):
+        _raise(held, _sum_with(pod, _spec_requests, silent, reading.beside))
+    _raise(held, promised)
+    return held
 
 
 def _sum_containers(pod: Pod, resources_of: _ResourcesOf) -> ResourceList:
@@ -204,9 +278,35 @@ def _spec_requests(container: Container) -> ResourceList:
     return container.resources.requests
 
 
-def _held_requests(pod: Pod) -> _ResourcesOf:
-    """How to read a container's requests on its node: init containers that end are never resized."""
-    statuses = {status.name: status for status in pod.status.container_statuses + pod.status.init_container_statuses}
+class _StatusRequests:
+    """What the node says of each container; what it says nothing of is as it is asked, unless that is never granted."""
+
+    def __init__(self, pod: Pod) -> None:
+        self._status_of = _statuses(pod)
+        self._is_infeasible = is_resize_infeasible(pod)
+
+    def promised(self, container: Container) -> ResourceList:
+        status = self._status_of.get(container.name)
+        if status is not None and status.allocated_resources:
+            return status.allocated_resources
+        return NOTHING if self._is_infeasible else container.resources.requests
+
+    def in_force(self, container: Container) -> ResourceList:
+        status = self._status_of.get(container.name)
+        if status is not None and status.resources is not None and status.resources.requests:
+            return status.resources.requests
+        return self.promised(container)
+
+
+def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+    # Of two of one name the first counts, and those of containers before those of init containers.
+    statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    return {status.name: status for status in reversed(statuses)}
+
+
+def _most_of_container(pod: Pod) -> _ResourcesOf:
+    """How to read a container's requests on its node one by one: init containers that end are never resized."""
+    statuses = _statuses(pod)
     if not statuses:
         return _spec_requests
     resizable = {container.name for container in pod.spec.containers}
@@ -225,16 +325,18 @@ def _held_requests(pod: Pod) -> _ResourcesOf:
     return read
 
 
-def _pod_level_requests(pod: Pod, *, uses_status: bool) -> ResourceList:
+def _pod_level_requests(pod: Pod, reading: _Reading) -> ResourceList:
     """The requests that are set on the pod itself: they replace the sum over its containers."""
     resources = pod.spec.resources
     asked = {name: request for name, request in resources.requests.items() if is_pod_level(name)} if resources else {}
     in_force = pod.status.resources
-    if not uses_status or in_force is None:
+    if not asked or in_force is None or not (reading.uses_status and reading.rules.pod_level_resize):
         return asked
     held = {} if is_resize_infeasible(pod) else dict(asked)
     _raise(held, in_force.requests)
     _raise(held, pod.status.allocated_resources)
+    if reading.rules.most_of_sums:
+        return {name: amount for name, amount in held.items() if is_pod_level(name)}
     # What neither the node nor a feasible request mentions counts as nothing.
     return {name: held.get(name, Quantity.zero()) for name in asked}
 

@@ -145,7 +145,7 @@ def introduce(series: SeriesSet, gates: FeatureGates, version: str, disabled: in
         stage = "" if at.maturity == "GA" else at.maturity.upper()
         series.gauge("kubernetes_feature_enabled").set(int(gates.enabled(name)), name, stage)
     for one in series.by_name.values():
-        series.counter("registered_metrics_total").add(one.definition.stability, "")
+        series.counter("registered_metrics_total").add(one.definition.stability, one.definition.deprecated_since)
     series.counter("disabled_metrics_total").add(by=disabled)
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from stowplan.cache.cache import Cache
 from stowplan.cache.validate import validate_cache
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, pod_id
 from stowplan.observe.logs import Log
@@ -54,7 +55,7 @@ def faults(cache: Cache, queue: SchedulingQueue) -> list[str]:
     return found
 
 
-def write(log: Log, cache: Cache, queue: SchedulingQueue, mismatch: Mismatch) -> None:
+def write(log: Log, cache: Cache, queue: SchedulingQueue, mismatch: Mismatch, gates: FeatureGates) -> None:
     """Log the comparison, the nodes and the queue."""
     for fault in faults(cache, queue):
         log.error(fault, "State contradicts itself; restart the scheduler, and report this")
@@ -63,7 +64,7 @@ def write(log: Log, cache: Cache, queue: SchedulingQueue, mismatch: Mismatch) ->
     if mismatch.missed_pods or mismatch.redundant_pods:
         log.info("Cache mismatch", missedPods=mismatch.missed_pods, redundantPods=mismatch.redundant_pods)
     log.info("Dump of cached NodeInfo", nodes=nodes_text(cache, queue))
-    log.info("Dump of scheduling queue", summary=queue_summary(queue), pods=queue_text(queue))
+    log.info("Dump of scheduling queue", summary=queue_summary(queue, gates), pods=queue_text(queue))
 
 
 def nodes_text(cache: Cache, queue: SchedulingQueue) -> str:
@@ -72,11 +73,11 @@ def nodes_text(cache: Cache, queue: SchedulingQueue) -> str:
     return "\n\n".join(_node_text(cache, queue, name) for name in names)
 
 
-def queue_summary(queue: SchedulingQueue) -> str:
+def queue_summary(queue: SchedulingQueue, gates: FeatureGates) -> str:
+    """Count who waits, in upstream's words for where."""
     places = queue.places
-    return (
-        f"activeQ:{len(places.active)}; backoffQ:{len(places.backoff)}; unschedulablePods:{len(places.unschedulable)}"
-    )
+    pool = "unschedulableEntities" if gates.changed("DumpNamesEntities") else "unschedulablePods"
+    return f"activeQ:{len(places.active)}; backoffQ:{len(places.backoff)}; {pool}:{len(places.unschedulable)}"
 
 
 def queue_text(queue: SchedulingQueue) -> str:

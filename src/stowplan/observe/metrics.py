@@ -62,6 +62,7 @@ class Metrics(Collector):
         self._hints = self.series.histogram("scheduler_queueing_hint_execution_duration_seconds")
         self._events = self.series.histogram("scheduler_event_handling_duration_seconds")
         self.plugins = PluginMetrics(self.series)
+        self._spell = str if gates.changed("PodEventLabels") else _spelled_before_137
         self.requests = RequestMetrics(self.series)
         self._state: StateMetrics | None = None
         # Pods that are being bound.
@@ -75,8 +76,8 @@ class Metrics(Collector):
 
     def watch(self, queue: SchedulingQueue, cache: Cache) -> None:
         """Read the state of a queue and a cache from now on, whenever metrics are asked for; time the queue's hints."""
-        queue.time_hints(HintTimer(self._now_ns, self._hint_answered))
-        self._state = StateMetrics(self.series, queue, cache)
+        queue.time_hints(HintTimer(self._now_ns, self._hint_answered, self._narrowed))
+        self._state = StateMetrics(self.series, queue, cache, self._spell)
 
     # Reading
 
@@ -124,10 +125,14 @@ class Metrics(Collector):
 
     def event_handled(self, label: str, seconds: float) -> None:
         """Note how long it took to take in something that a watch told."""
-        self._events.observe(seconds, label)
+        self._events.observe(seconds, self._spell(label))
 
     def _hint_answered(self, plugin: str, event: str, said: str, took_ns: int) -> None:
-        self._hints.observe(took_ns / SECOND_NS, plugin, event, said)
+        self._hints.observe(took_ns / SECOND_NS, plugin, self._spell(event), said)
+
+    def _narrowed(self, plugin: str, is_narrowed: bool) -> None:
+        result = "narrowed" if is_narrowed else "all_pods"
+        self.series.count("scheduler_pre_queueing_hint_evaluations_total", plugin, result)
 
     def lead(self, lease_name: str, is_leading: bool) -> None:
         """Note whether this replica leads."""
@@ -175,6 +180,9 @@ class Metrics(Collector):
         result, took = "error" if report.is_error else "success", self._since(report.started_at_ns)
         self.series.count("scheduler_preemption_goroutines_execution_total", result)
         self.series.time("scheduler_preemption_goroutines_duration_seconds", took, result)
+        self.series.time("scheduler_preemption_execution_duration_seconds", took, "pod", result)
+        for _ in range(report.pdb_violations):
+            self.series.count("scheduler_preemption_pdb_violations_total", "pod")
 
     def _since(self, at_ns: int) -> float:
         return max(0, self._now_ns() - at_ns) / SECOND_NS
@@ -182,22 +190,32 @@ class Metrics(Collector):
 
 def available(gates: FeatureGates) -> list[Definition]:
     """Return the metrics that exist under some feature gates."""
-    return [definition for definition in ALL if not definition.gate or gates.enabled(definition.gate)]
+    return [definition for definition in of_release(gates) if not definition.gate or gates.enabled(definition.gate)]
+
+
+def of_release(gates: FeatureGates) -> list[Definition]:
+    """Return the metrics that a release has, by whatever feature gate."""
+    if gates.changed("MetricsOf137"):
+        return list(ALL)
+    return [definition.earlier or definition for definition in ALL if not definition.is_new]
 
 
 class StateMetrics:
     """Reads the queue and the cache when somebody asks, so that keeping these metrics costs nothing."""
 
-    def __init__(self, series: SeriesSet, queue: SchedulingQueue, cache: Cache) -> None:
+    def __init__(self, series: SeriesSet, queue: SchedulingQueue, cache: Cache, spell: Callable[[str], str]) -> None:
         self._series = series
         self._queue = queue
         self._cache = cache
+        self._spell = spell
         # The counts of the queue when the metrics were last reset.
-        self._started_at: Counter[tuple[str, str]] = Counter()
+        self._pods_before: Counter[tuple[str, str]] = Counter()
+        self._entities_before: Counter[tuple[str, str, str]] = Counter()
 
     def reset(self) -> None:
         """Count pods that come to the queue from here on."""
-        self._started_at = Counter(self._queue.places.incoming)
+        self._pods_before = Counter(self._queue.places.incoming)
+        self._entities_before = Counter(self._queue.places.incoming_entities)
 
     def refresh(self) -> None:
         """Bring the series up to date."""
@@ -210,24 +228,38 @@ class StateMetrics:
     def _read_pending(self) -> None:
         places = self._queue.places
         gated = sum(1 for entry in places.unschedulable if entry.place is Place.GATED)
+        waiting = {
+            "active": len(places.active),
+            "backoff": len(places.backoff),
+            "unschedulable": len(places.unschedulable) - gated,
+            "gated": gated,
+        }
         pending = self._series.gauge("scheduler_pending_pods")
-        pending.set(len(places.active), "active")
-        pending.set(len(places.backoff), "backoff")
-        pending.set(len(places.unschedulable) - gated, "unschedulable")
-        pending.set(gated, "gated")
+        for queue, count in waiting.items():
+            pending.set(count, queue)
+        if "scheduler_queued_entities" in self._series.by_name:
+            entities = self._series.gauge("scheduler_queued_entities")
+            for queue, count in waiting.items():
+                entities.set(count, queue, "pod")
 
     def _read_incoming(self) -> None:
+        places = self._queue.places
         incoming = self._series.counter("scheduler_queue_incoming_pods_total")
         incoming.values.clear()
-        for (place, label), count in (self._queue.places.incoming - self._started_at).items():
-            incoming.add(_CONTAINER.get(place, place), label, by=count)
+        for (place, label), count in (places.incoming - self._pods_before).items():
+            incoming.add(_CONTAINER.get(place, place), self._spell(label), by=count)
+        if "scheduler_queue_incoming_entities_total" in self._series.by_name:
+            entities = self._series.counter("scheduler_queue_incoming_entities_total")
+            entities.values.clear()
+            for labels, count in (places.incoming_entities - self._entities_before).items():
+                entities.add(*labels, by=count)
 
     def _read_in_flight(self) -> None:
         events = self._series.gauge("scheduler_inflight_events")
         for labels in events.values:
             events.values[labels] = 0
         for event in self._queue.in_flight.events:
-            events.add(event.change.label)
+            events.add(self._spell(event.change.label))
         events.set(len(self._queue.in_flight), "PodPopped")
 
     def _read_rejectors(self) -> None:
@@ -253,12 +285,20 @@ def event_label(old: Any | None, new: Any | None) -> str:
     action = Action.ADD if old is None else Action.DELETE if new is None else Action.UPDATE
     match found:
         case Pod():
-            resource = changes.ASSIGNED_POD if found.node_name else changes.UNSCHEDULABLE_POD
+            resource = changes.ASSIGNED_POD if found.node_name else changes.UNSCHEDULED_POD
         case Node():
             resource = changes.NODE
         case _:
             resource = changes.resource_of(found.kind) if found is not None else ""
     return _label(resource, action)
+
+
+def _spelled_before_137(label: str) -> str:
+    """Return what 1.36 calls a change: it knows one sort of pending pods, and no pod that requests more."""
+    for resource in (changes.UNSCHEDULED_POD, changes.TARGET_POD):
+        if label.startswith(resource):
+            label = f"UnschedulablePod{label.removeprefix(resource)}"
+    return label.replace("UpdatePodScaleUp", "Update")
 
 
 @cache

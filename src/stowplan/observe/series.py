@@ -22,6 +22,7 @@ Rename: TypeAlias = Callable[[Labels], Labels]
 AllowedValues: TypeAlias = Mapping[tuple[str, str], frozenset[str]]
 
 UNEXPECTED = "unexpected"
+_DEPRECATED = "(Deprecated since "
 
 
 class Definition(msgspec.Struct, frozen=True):
@@ -34,6 +35,23 @@ class Definition(msgspec.Struct, frozen=True):
     buckets: tuple[float, ...] = ()
     #: The feature gate without which the metric does not exist.
     gate: str = ""
+    #: Whether it came with 1.37.
+    is_new: bool = False
+    #: What 1.36 has instead, where that is not the same; of the labels it has the first ones.
+    earlier: Definition | None = None
+    #: What whoever counts calls it, if not by its name.
+    alias: str = ""
+
+    def since_137(self) -> Definition:
+        """Return the metric as one that 1.36 has not got."""
+        return msgspec.structs.replace(self, is_new=True)
+
+    def was(self, text: str, shown: str = "") -> Definition:
+        """Return the metric with what 1.36 says of it, and how it shows it if not under the same name and labels."""
+        old = metric(shown, text, self.buckets, self.gate)
+        name, labels = (old.name, old.labels) if shown else (self.name, self.labels)
+        earlier = msgspec.structs.replace(old, name=name, labels=labels, alias=self.name)
+        return msgspec.structs.replace(self, earlier=earlier)
 
     @property
     def kind(self) -> Literal["counter", "gauge", "histogram"]:
@@ -45,6 +63,11 @@ class Definition(msgspec.Struct, frozen=True):
     @property
     def stability(self) -> str:
         return self.text[1 : self.text.index("]")]
+
+    @property
+    def deprecated_since(self) -> str:
+        _, _, since = self.text.partition(_DEPRECATED)
+        return since.partition(")")[0]
 
 
 def metric(shown: str, text: str, buckets: tuple[float, ...] = (), gate: str = "") -> Definition:
@@ -95,8 +118,9 @@ class CounterSeries:
 
     def _renamed(self, rename: Rename) -> list[tuple[Labels, float]]:
         merged: dict[Labels, float] = {}
+        count = len(self.definition.labels)
         for labels, value in self.values.items():
-            shown = rename(labels)
+            shown = rename(labels[:count])
             merged[shown] = merged.get(shown, 0) + value
         return sorted(merged.items())
 
@@ -191,7 +215,7 @@ class SeriesSet:
         self.by_name: dict[str, Series] = {}
         self._shown = shown if shown is not None else Shown()
         for definition in definitions:
-            self.by_name[definition.name] = _KINDS[definition.kind](definition)
+            self.by_name[definition.alias or definition.name] = _KINDS[definition.kind](definition)
 
     def counter(self, name: str) -> CounterSeries:
         found = self.by_name[name]
@@ -220,7 +244,8 @@ class SeriesSet:
 
     def families(self) -> list[Family]:
         """Return what has values, by name; a metric that nobody has touched is not shown."""
-        wanted = [self.by_name[name] for name in sorted(self.by_name.keys() - set(self._shown.disabled))]
+        by_name = {series.definition.name: series for series in self.by_name.values()}
+        wanted = [by_name[name] for name in sorted(by_name.keys() - set(self._shown.disabled))]
         families = [series.family(self._shown.rename_of(series.definition)) for series in wanted]
         return [family for family in families if family.samples]
 

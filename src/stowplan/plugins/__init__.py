@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 IN_TREE: Final = (
     "schedulinggates:SchedulingGates",
     "queuesort:PrioritySort",
-    "nodeunschedulable:NodeUnschedulable",
     "nodename:NodeName",
+    "nodeunschedulable:NodeUnschedulable",
     "tainttoleration:TaintToleration",
     "nodeaffinity:NodeAffinity",
     "nodeports:NodePorts",
@@ -43,6 +43,13 @@ IN_TREE: Final = (
 
 #: Known by name, so that configuration files naming them load. What they do is asked for by alpha features only.
 NOT_BUILT: Final[Declarations] = {
+    "DeferredPodScheduling": PluginDeclaration(
+        "DeferredPodScheduling",
+        points=frozenset({"pre_filter", "filter", "permit"}),
+        is_default=True,
+        gate="InPlacePodVerticalScalingSchedulerPreemption",
+        before="NodeResourcesFit",
+    ),
     "TopologyPlacementGenerator": PluginDeclaration(
         "TopologyPlacementGenerator",
         points=frozenset({"placement_generate"}),

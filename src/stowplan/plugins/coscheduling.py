@@ -67,8 +67,8 @@ class Coscheduling(GangSource, QueueSort):
     def events(self) -> tuple[Awaited, ...]:
         return (
             *super().events(),
-            Awaited(changes.POD, Action.UPDATE_POD_LABEL, changes.is_own_update),
-            Awaited(changes.POD, Action.DELETE, self._needs_room),
+            Awaited(changes.TARGET_POD, Action.UPDATE_POD_LABEL, lambda pod, old, new: changes.is_same(pod, new)),
+            Awaited(changes.ASSIGNED_POD, Action.DELETE, self._needs_room),
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._needs_room),
         )
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE, Score
+from stowplan.framework.handle import Handle
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Mask, Scores
@@ -15,7 +16,7 @@ from stowplan.table.nodes import Nodes
 
 MEBIBYTE: Final = 1024 * 1024
 LEAST_BYTES: Final = 23 * MEBIBYTE
-MOST_BYTES_PER_CONTAINER: Final = 1000 * MEBIBYTE
+MOST_BYTES_PER_IMAGE: Final = 1000 * MEBIBYTE
 
 
 class ImageLocality(Score):
@@ -23,21 +24,26 @@ class ImageLocality(Score):
 
     Scores: the bytes a node holds of the images of the pod's containers, init containers and image volumes, each image
         weighed by the share of all nodes that hold it, so that a rare image does not draw every pod to one node.
-        23 MiB and below score 0; 1000 MiB for each container score 100.
+        23 MiB and below score 0; 1000 MiB for each container and image volume score 100 (in 1.36, for each container).
     Upstream: pkg/scheduler/framework/plugins/imagelocality.
     """
 
     default_weight = 1
 
+    def __init__(self, handle: Handle) -> None:
+        self._counts_volumes = handle.feature_gates.changed("ImageVolumesCount")
+
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         held = np.zeros(len(nodes), dtype=np.int64)
         images, total = nodes.images, nodes.cluster_size
-        names = [name for name in _images(pod) if images.holders(name)]
+        wanted = list(_images(pod))
+        names = [name for name in wanted if images.holders(name)]
         if not names:
             return held
         for name in names:
             held += int(images.size(name) * (images.holders(name) / total)) * _has_image(nodes, name)
-        most = MOST_BYTES_PER_CONTAINER * (len(pod.spec.init_containers) + len(pod.spec.containers))
+        containers = len(pod.spec.init_containers) + len(pod.spec.containers)
+        most = MOST_BYTES_PER_IMAGE * (len(wanted) if self._counts_volumes else containers)
         return MAX_SCORE * (np.maximum(np.minimum(held, most), LEAST_BYTES) - LEAST_BYTES) // (most - LEAST_BYTES)
 
 

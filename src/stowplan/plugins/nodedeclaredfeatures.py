@@ -21,7 +21,8 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
 
     Rejects: nodes whose `status.declaredFeatures` lacks a feature that the pod's spec makes use of:
         RestartAllContainersOnContainerExits (a restart rule with that action), UserNamespacesHostNetworkSupport (host
-        network together with `hostUsers: false`). Unresolvable. Skipped for pods that need none.
+        network together with `hostUsers: false`), VolumeBindMountOptions (a volume mounted with `bindMountOptions`).
+        Unresolvable. Skipped for pods that need none.
     Requeued by: a node added or its declared features changed; an update of the pod that changes what it needs.
     Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures.
     """
@@ -41,7 +42,7 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         return (
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, _is_schedulable_after_node_change),
-            Awaited(changes.POD, Action.UPDATE, _is_schedulable_after_pod_change),
+            Awaited(changes.TARGET_POD, Action.UPDATE, _is_schedulable_after_pod_change),
         )
 
 
@@ -50,7 +51,7 @@ def _is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> 
 
 
 def _is_schedulable_after_pod_change(pod: Pod, old: Pod, new: Pod) -> bool:
-    return changes.is_same(pod, new) and _needed(old) != _needed(new)
+    return _needed(old) != _needed(new)
 
 
 def _declared(node: Node) -> frozenset[str]:
@@ -66,8 +67,14 @@ def _restarts_all_containers(pod: Pod) -> bool:
     return any(rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules)
 
 
-# Other features that nodes declare matter when a pod is resized, not when it is placed.
+def _mounts_with_options(pod: Pod) -> bool:
+    containers = (*pod.spec.containers, *pod.spec.init_containers, *pod.spec.ephemeral_containers)
+    return any(mount.bind_mount_options for each in containers for mount in each.volume_mounts)
+
+
+# Other features that nodes declare matter when a pod is resized or has its devices, not when it is placed.
 NEEDED_WHEN: Final[Mapping[str, Callable[[Pod], bool]]] = {
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
     "UserNamespacesHostNetworkSupport": lambda pod: pod.spec.host_network and pod.spec.host_users is False,
+    "VolumeBindMountOptions": _mounts_with_options,
 }

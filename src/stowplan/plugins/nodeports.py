@@ -49,7 +49,10 @@ class NodePorts(PreFilter, Filter, Requeue):
             yield reject(is_taken, REASON)
 
     def events(self) -> tuple[Awaited, ...]:
-        return Awaited(changes.POD, Action.DELETE, _is_schedulable_after_pod_deleted), Awaited(changes.NODE, Action.ADD)
+        return (
+            Awaited(changes.ASSIGNED_POD, Action.DELETE, _is_schedulable_after_pod_deleted),
+            Awaited(changes.NODE, Action.ADD),
+        )
 
     def remedies(self, rejected: RejectedRows) -> tuple[Need]:
         def drop(pod: Pod) -> Pod:

@@ -24,4 +24,4 @@ class SchedulingGates(PreEnqueue, Requeue):
         return refuse(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
 
     def events(self) -> tuple[Awaited, ...]:
-        return (Awaited(changes.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, changes.is_own_update),)
+        return (Awaited(changes.TARGET_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),)

@@ -9,7 +9,17 @@ import numpy as np
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
-from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, Normalize, PreScore, Reject, Requeue, reject
+from stowplan.framework.contract import (
+    MAX_SCORE,
+    Awaited,
+    Filter,
+    Normalize,
+    PreFilter,
+    PreScore,
+    Reject,
+    Requeue,
+    reject,
+)
 from stowplan.framework.handle import Handle
 from stowplan.framework.remedies import Need, RejectedRows, tolerate
 from stowplan.framework.verdict import WordedError
@@ -33,7 +43,7 @@ REASON: Final = "node(s) had untolerated taint(s)"
 UNPREPARED: Final = 'failed to read "PreScoreTaintToleration" from cycleState: not found'
 
 
-class TaintToleration(Filter, PreScore, Normalize, Requeue):
+class TaintToleration(PreFilter, Filter, PreScore, Normalize, Requeue):
     """A taint repels every pod that does not tolerate it.
 
     Rejects: nodes with a taint of effect NoSchedule or NoExecute that the pod does not tolerate. Unresolvable. Which
@@ -45,9 +55,13 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
     """
 
     default_weight = 3
+    late_points = frozenset({"pre_filter"})
 
     def __init__(self, handle: Handle) -> None:
         self._comparison_operators = handle.feature_gates.enabled("TaintTolerationComparisonOperators")
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> None:
+        """Prepare nothing, as upstream: configurations may list the plugin there."""
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         effects = (NO_SCHEDULE, NO_EXECUTE)
@@ -75,7 +89,7 @@ class TaintToleration(Filter, PreScore, Normalize, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         return (
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._is_schedulable_after_node_change),
-            Awaited(changes.POD, Action.UPDATE_POD_TOLERATION, changes.is_own_update),
+            Awaited(changes.TARGET_POD, Action.UPDATE_POD_TOLERATION),
         )
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:

@@ -75,7 +75,7 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
 
     def events(self) -> tuple[Awaited, ...]:
         return (
-            Awaited(changes.POD, Action.DELETE, _held_a_volume_of),
+            Awaited(changes.ASSIGNED_POD, Action.DELETE, _held_a_volume_of),
             Awaited(changes.NODE, Action.ADD),
             Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, is_named_claim),
         )

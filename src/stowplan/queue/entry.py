@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from stowplan.framework.changes import ObjectChange
 from stowplan.model.pod import Pod, pod_id
@@ -47,6 +47,9 @@ FEW: Final = 64
 @dataclass(slots=True, eq=False)
 class QueuedPod:
     """A pod in the queue, or taken from it. Only the queue writes to it. Times are nanoseconds since the epoch."""
+
+    #: What metrics call it.
+    type: ClassVar[str] = "pod"
 
     pod: Pod
     #: When it came, or came back after an attempt: among pods of one priority the oldest goes first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from stowplan.model.pod import Pod, pod_id
 from stowplan.queue.entry import QueuedPod, Rejector
 
 Hint = Callable[[Pod, Any, Any], bool]
+PreHint = Callable[[Any, Any], Callable[[Pod], bool] | None]
 #: What each plugin awaits, by scheduler name and plugin.
 AwaitedBy = Mapping[str, Mapping[str, tuple[Awaited, ...]]]
 
@@ -23,10 +24,14 @@ SAMPLED: Final = 10
 
 
 class HintTimer(msgspec.Struct, frozen=True):
-    """Who measures how long hints take: `note` is told the plugin, the change, the answer and the nanoseconds."""
+    """Who measures how long hints take: `note` is told the plugin, the change, the answer and the nanoseconds.
+
+    `note_narrowing` is told the plugin, and whether it has left out any pods.
+    """
 
     now_ns: Callable[[], int]
     note: Callable[[str, str, str, int], None]
+    note_narrowing: Callable[[str, bool], None] = lambda plugin, is_narrowed: None
 
 
 class QueueingStrategy(Enum):
@@ -43,6 +48,21 @@ class Said(Enum):
     QUEUE = "Queue"
     SKIP = "QueueSkip"
     ERROR = "Error"
+
+
+class Narrowing(msgspec.Struct, frozen=True):
+    """The pods that a change may concern, by the plugins that could tell; nobody else is asked about the change."""
+
+    by_plugin: Mapping[str, Sequence[Callable[[Pod], bool]]]
+
+    def concerns(self, pod: Pod) -> bool:
+        """Say whether any of the plugins takes the pod for one that the change may concern."""
+        return any(self.concerns_for(plugin, pod) for plugin in self.by_plugin)
+
+    def concerns_for(self, plugin: str, pod: Pod) -> bool:
+        """Say whether a plugin takes the pod for one that the change may concern; one that cannot tell does."""
+        tests = self.by_plugin.get(plugin)
+        return tests is None or any(test(pod) for test in tests)
 
 
 class Hints:
@@ -63,16 +83,33 @@ class Hints:
             known = self._by_change[change] = self._find(change)
         return known
 
-    def strategy(self, entry: QueuedPod, event: ObjectChange) -> QueueingStrategy:
-        """Ask the plugins that rejected a pod whether the event may help it."""
+    def narrowed(self, event: ObjectChange) -> Narrowing | None:
+        """Ask the plugins that can tell at once which pods an event may concern; None for all of them."""
+        if event.old is None and event.new is None:
+            return None
+        tests: dict[str, list[Callable[[Pod], bool]]] = {}
+        for plugin, pre_hint in self._pre_hints(event.change):
+            try:
+                test = pre_hint(event.old, event.new)
+            except plugin_faults.FAULTS:
+                return None
+            if self.timer is not None:
+                self.timer.note_narrowing(plugin, test is not None)
+            if test is None:
+                return None
+            tests.setdefault(plugin, []).append(test)
+        return Narrowing(tests) if tests else None
+
+    def strategy(self, entry: QueuedPod, event: ObjectChange, narrowed: Narrowing | None = None) -> QueueingStrategy:
+        """Ask the plugins that rejected a pod whether the event may help it, as far as it may concern the pod."""
         if not entry.rejected_by:
             return QueueingStrategy.AFTER_BACKOFF
         if event.change.is_wildcard:
             is_for_another = event.new is not None and pod_id(event.new) != entry.id
             return QueueingStrategy.SKIP if is_for_another else QueueingStrategy.AFTER_BACKOFF
-        if any(self._helps(name, entry, event) for name in entry.pending_plugins):
+        if any(self._helps(name, entry, event, narrowed) for name in entry.pending_plugins):
             return QueueingStrategy.IMMEDIATELY
-        if any(self._helps(name, entry, event) for name in entry.unschedulable_plugins):
+        if any(self._helps(name, entry, event, narrowed) for name in entry.unschedulable_plugins):
             return QueueingStrategy.AFTER_BACKOFF
         return QueueingStrategy.SKIP
 
@@ -91,7 +128,9 @@ class Hints:
                 return best
         return best
 
-    def _helps(self, plugin: str, entry: QueuedPod, event: ObjectChange) -> bool:
+    def _helps(self, plugin: str, entry: QueuedPod, event: ObjectChange, narrowed: Narrowing | None) -> bool:
+        if narrowed is not None and not narrowed.concerns_for(plugin, entry.pod):
+            return False
         hints = self.awaiting(event.change).get((entry.pod.spec.scheduler_name, plugin), ())
         return any(hint is None or self._says_yes(plugin, hint, entry.pod, event) for hint in hints)
 
@@ -103,6 +142,15 @@ class Hints:
         said = _answer(hint, pod, event)
         self.timer.note(plugin, event.change.label, said.value, self.timer.now_ns() - started_ns)
         return said is not Said.SKIP
+
+    def _pre_hints(self, change: Change) -> Iterator[tuple[str, PreHint]]:
+        if change.is_wildcard:
+            return
+        for plugins in self._awaited_by.values():
+            for plugin, awaited in plugins.items():
+                for one in awaited:
+                    if one.pre_hint is not None and is_covered(change, one.resource, one.actions):
+                        yield plugin, one.pre_hint
 
     def _find(self, change: Change) -> dict[Rejector, tuple[Hint | None, ...]]:
         found: dict[Rejector, tuple[Hint | None, ...]] = {}

@@ -24,6 +24,13 @@ from stowplan.queue.hints import QueueingStrategy
 
 SECOND: Final = 1_000_000_000
 
+#: Where a pod goes by a strategy, unless its wait is over or its gate is shut.
+_MEANT: Final = {
+    QueueingStrategy.SKIP: Place.UNSCHEDULABLE,
+    QueueingStrategy.AFTER_BACKOFF: Place.BACKOFF,
+    QueueingStrategy.IMMEDIATELY: Place.ACTIVE,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
@@ -50,6 +57,8 @@ class Places:
         self.entries: dict[str, QueuedPod] = {}
         #: How often a pod came to a place, by the place's name and the label of what brought it there.
         self.incoming: Counter[tuple[str, str]] = Counter()
+        #: The same, of those that came to another place than the strategy for them says; and by the type of the entity.
+        self.incoming_entities: Counter[tuple[str, str, str]] = Counter()
 
     def get(self, pod: Pod) -> QueuedPod | None:
         return self.entries.get(pod_id(pod))
@@ -58,19 +67,20 @@ class Places:
 
     def requeue(self, entry: QueuedPod, strategy: QueueingStrategy, label: str, now_ns: int) -> None:
         """Put a pod where a strategy wants it."""
+        meant = _MEANT[strategy]
         if strategy is QueueingStrategy.SKIP:
-            self._to_pool(entry, label)
+            self._to_pool(entry, label, meant)
         elif strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff.is_backing_off(entry, now_ns):
-            self._to_backoff(entry, label)
+            self._to_backoff(entry, label, meant)
         else:
-            self.to_active(entry, label, now_ns)
+            self.to_active(entry, label, now_ns, meant)
 
-    def to_active(self, entry: QueuedPod, label: str, now_ns: int) -> None:
-        """Let a pod be tried, if its gate opens."""
+    def to_active(self, entry: QueuedPod, label: str, now_ns: int, meant: Place | None = None) -> None:
+        """Let a pod be tried, if its gate opens; `meant` is where a strategy wants it, if there is one."""
         if self._is_gated(entry):
-            self._to_pool(entry, label)
+            self._to_pool(entry, label, meant)
         else:
-            self._let_in(entry, label, now_ns)
+            self._let_in(entry, label, now_ns, meant)
 
     def leave_backoff(self, entry: QueuedPod, label: str, now_ns: int) -> None:
         """Let a pod be tried that was taken out of backoff."""
@@ -79,7 +89,7 @@ class Places:
         else:
             self.to_active(entry, label, now_ns)
 
-    def _let_in(self, entry: QueuedPod, label: str, now_ns: int) -> None:
+    def _let_in(self, entry: QueuedPod, label: str, now_ns: int, meant: Place | None = None) -> None:
         """Let a pod be tried that has passed the gate."""
         self.entries[entry.id] = entry
         entry.place = Place.ACTIVE
@@ -87,6 +97,8 @@ class Places:
             entry.ready_at_ns = now_ns
         self.active.put(entry, self._rules.sort_key(entry.pod, entry.queued_at_ns))
         self.incoming["active", label] += 1
+        if meant is not Place.ACTIVE:
+            self.incoming_entities["active", label, entry.type] += 1
 
     # A pod that is somewhere
 
@@ -134,18 +146,20 @@ class Places:
     def count(self, place: Place, label: str) -> None:
         self.incoming[place.value, label] += 1
 
-    def _to_backoff(self, entry: QueuedPod, label: str) -> None:
+    def _to_backoff(self, entry: QueuedPod, label: str, meant: Place) -> None:
         if self._pops_early and self._is_gated(entry):
-            self._to_pool(entry, label)
+            self._to_pool(entry, label, meant)
             return
         self.entries[entry.id] = entry
         self.backoff.put(entry)
         self.count(Place.BACKOFF, label)
 
-    def _to_pool(self, entry: QueuedPod, label: str) -> None:
+    def _to_pool(self, entry: QueuedPod, label: str, meant: Place | None) -> None:
         self.entries[entry.id] = entry
         self.unschedulable.put(entry)
         self.count(entry.place, label)
+        if meant is not Place.UNSCHEDULABLE:
+            self.incoming_entities["unschedulable", label, entry.type] += 1
 
     def _is_gated(self, entry: QueuedPod) -> bool:
         rejection = self._rules.gate(entry.pod)
@@ -222,7 +236,7 @@ class Unschedulable:
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """How long pods wait, in seconds."""
+    """How long pods wait, in seconds, and what else feature gates and the release decide about waiting."""
 
     initial_backoff_seconds: int = 1
     max_backoff_seconds: int = 10
@@ -230,6 +244,12 @@ class QueueLimits:
     max_unschedulable_seconds: int = 300
     #: Whether a pod that backs off is tried when no other waits (feature gate SchedulerPopFromBackoffQ).
     pops_early: bool = True
+    #: Whether plugins may leave out pods that an event cannot concern (feature gate SchedulerPreQueueingHints).
+    narrows: bool = False
+    #: Whether a new pod that is gated counts on the node it is nominated to all the same.
+    nominates_gated: bool = True
+    #: Whether a pod that is first heard of by an update is counted as one that was added.
+    counts_strangers_as_added: bool = True
 
     @property
     def window_ns(self) -> int:

@@ -25,14 +25,14 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action, ObjectChange
 from stowplan.model.pod import Pod, pod_id
 from stowplan.queue.entry import BACKING_OFF, POOLED, InFlightPods, Place, QueuedPod
-from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, QueueingStrategy
+from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, Narrowing, QueueingStrategy
 from stowplan.queue.nominations import Nominations
 from stowplan.queue.places import SECOND, Places, QueueLimits, QueueRules, note_ready
 
 SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
-_ADDED: Final = changes.UNSCHEDULABLE_POD_ADD.label
-_UPDATED: Final = changes.UNSCHEDULABLE_POD_UPDATE.label
+_ADDED: Final = changes.UNSCHEDULED_POD_ADD.label
+_UPDATED: Final = changes.UNSCHEDULED_POD_UPDATE.label
 #: So many errors in a row are no passing trouble.
 MANY_ERRORS: Final = 3
 
@@ -104,7 +104,7 @@ class SchedulingQueue:
             return
         entry = self.places.get(new)
         if entry is None:
-            self._take_in(new, _UPDATED, now_ns)
+            self._take_in(new, _ADDED if self._limits.counts_strangers_as_added else _UPDATED, now_ns)
             return
         entry.pod = new
         self.nominations.update(old, new)
@@ -139,7 +139,8 @@ class SchedulingQueue:
     def _take_in(self, pod: Pod, label: str, now_ns: int) -> None:
         entry, nominated = QueuedPod(pod, now_ns), pod.status.nominated_node_name
         self.places.to_active(entry, label, now_ns)
-        if entry.place is Place.ACTIVE and (nominated or self.nominations.by_node):
+        is_heard = entry.place is Place.ACTIVE or self._limits.nominates_gated
+        if is_heard and (nominated or self.nominations.by_node):
             self.nominations.put(pod, nominated)
 
     # Pods are tried
@@ -210,9 +211,10 @@ class SchedulingQueue:
         rejectors = self._hints.awaiting(event.change)
         if not rejectors:
             return
+        narrowed = self._hints.narrowed(event) if self._limits.narrows else None
         for entry in self.places.unschedulable.rejected_by(rejectors):
-            if only is None or only(entry.pod):
-                self._reconsider(entry, event, now_ns)
+            if (only is None or only(entry.pod)) and (narrowed is None or narrowed.concerns(entry.pod)):
+                self._reconsider(entry, event, now_ns, narrowed)
         self.in_flight.record([event])
 
     def nominate(self, pod: Pod, node_name: str, now_ns: int) -> None:
@@ -265,9 +267,11 @@ class SchedulingQueue:
             self._reconsider(entry, event, now_ns)
         self.in_flight.record([event])
 
-    def _reconsider(self, entry: QueuedPod, event: ObjectChange, now_ns: int) -> None:
+    def _reconsider(
+        self, entry: QueuedPod, event: ObjectChange, now_ns: int, narrowed: Narrowing | None = None
+    ) -> None:
         """Ask whether an event helps a pod in the pool, and move it if so."""
-        strategy = self._hints.strategy(entry, event)
+        strategy = self._hints.strategy(entry, event, narrowed)
         if strategy is not QueueingStrategy.SKIP:
             self.places.take_out(entry)
             self.places.requeue(entry, strategy, event.change.label, now_ns)

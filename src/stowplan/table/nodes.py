@@ -287,6 +287,11 @@ class Nodes:
         self._note(self._table.terms.journal)
         return self._table.terms.about(kind, labels)
 
+    def all_terms(self, kind: TermKind) -> list[CarriedTerm]:
+        """Return every term of a kind that some known pod carries."""
+        self._note(self._table.terms.journal)
+        return [carried for carried in self._table.terms.all() if carried.kind == kind]
+
     def terms_of(self, pod: Pod) -> PodTerms:
         """Return the affinity terms of a pod, compiled once for all pods like it."""
         return self._table.shape_of(pod).own_terms

@@ -67,6 +67,7 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
         meta.deletion_timestamp is not None,
         containers,
         init_containers,
+        spec.ephemeral_containers,
         spec.affinity,
         spec.node_selector,
         spec.tolerations,
@@ -76,7 +77,7 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
         (spec.os, spec.host_network, spec.host_users, spec.restart_policy, spec.priority),
         spec.resource_claims,
         _volumes(pod) if spec.volumes else [],
-        _resize(status) if status.container_statuses or status.init_container_statuses or status.resources else None,
+        _resize(status) if status.may_hold_other else None,
         status.node_allocatable_resource_claim_statuses,
     )
 

@@ -186,8 +186,8 @@ class Table:
         """Weigh a pod once for all who ask during its attempt."""
         if self._weighed is None or self._weighed[0] is not pod:
             incoming = requests.incoming(pod, self.rules)
-            is_resized = pod.status.container_statuses or pod.status.init_container_statuses or pod.status.resources
-            self._weighed = (pod, incoming, requests.accounted(pod, self._own) if is_resized else incoming)
+            is_other = pod.status.may_hold_other
+            self._weighed = (pod, incoming, requests.accounted(pod, self._own) if is_other else incoming)
         return self._weighed
 
     def add_pod(self, row: int, shape: PodShape) -> None:

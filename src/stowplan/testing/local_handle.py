@@ -34,6 +34,8 @@ class LocalHandle:
         self.written: list[tuple[str, str]] = []
         #: What pods were said to wait for: reason and text.
         self.announced: list[tuple[str, str]] = []
+        #: What plugins took for granted, each text once.
+        self.reported: list[str] = []
         #: Pods as they were to be counted on their nodes.
         self.recounted: list[Pod] = []
         #: What plugins counted and timed: the name of the metric and its labels, and the seconds of what was timed.
@@ -86,6 +88,11 @@ class LocalHandle:
 
     def now_ns(self) -> int:
         return self.time_ns
+
+    def report_once(self, text: str) -> None:
+        """Note what a plugin takes for granted."""
+        if text not in self.reported:
+            self.reported.append(text)
 
     def announce(self, pod: Pod, reason: str, text: str) -> None:
         self.announced.append((reason, text))

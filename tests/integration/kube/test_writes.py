@@ -144,20 +144,51 @@ def test_a_binding_that_timed_out_is_looked_up() -> None:
     assert writing(work).requests == [BINDING, LOOK]
 
 
-@pytest.mark.parametrize("is_carried_out", [True, False])
-def test_a_fault_of_the_server_fails_only_if_the_pod_is_not_bound(is_carried_out: bool) -> None:
+def test_a_fault_of_the_server_is_none_if_the_pod_is_bound() -> None:
     async def fault(request: web.Request) -> web.StreamResponse:
         return refusal(500, "InternalError", "etcd is gone")
 
     async def work(api: FakeApi, writes: Writes) -> None:
-        api.intercept = on_binding(api, fault, is_carried_out=is_carried_out)
-        if is_carried_out:
-            await writes.bind(binding())
-            return
+        api.intercept = on_binding(api, fault, is_carried_out=True)
+        await writes.bind(binding())
+
+    assert writing(work).requests == [BINDING, LOOK]
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "is_retried", "posts"),
+    [
+        pytest.param(500, "InternalError", True, 4, id="an internal error: four times"),
+        pytest.param(503, "ServiceUnavailable", True, 4, id="nobody there: four times"),
+        pytest.param(504, "Timeout", True, 1, id="another fault: once"),
+        pytest.param(500, "InternalError", False, 1, id="in 1.36: once"),
+    ],
+)
+def test_a_binding_is_posted_again_after_a_fault_that_may_pass(
+    code: int, reason: str, is_retried: bool, posts: int
+) -> None:
+    async def fault(request: web.Request) -> web.StreamResponse:
+        return refusal(code, reason, "etcd is gone")
+
+    async def work(api: FakeApi, writes: Writes) -> None:
+        writes.retries_binding = is_retried
+        api.intercept = on_binding(api, fault, is_carried_out=False, times=9)
         with pytest.raises(ApiError, match=r"^etcd is gone$"):
             await writes.bind(binding())
 
-    assert writing(work).requests == [BINDING, LOOK]
+    assert writing(work).requests == [BINDING, LOOK] * posts
+
+
+def test_a_binding_that_is_taken_the_second_time_is_done() -> None:
+    async def fault(request: web.Request) -> web.StreamResponse:
+        return refusal(503, "ServiceUnavailable", "starting")
+
+    async def work(api: FakeApi, writes: Writes) -> None:
+        api.intercept = on_binding(api, fault, is_carried_out=False)
+        await writes.bind(binding())
+
+    api = writing(work)
+    assert (api.requests, node_of(api)) == ([BINDING, LOOK, BINDING], "n1")
 
 
 def test_a_server_that_reads_only_json_is_sent_json_from_then_on() -> None:

@@ -139,7 +139,8 @@ def test_what_becomes_of_volumes_and_devices_is_counted(scheduled: tuple[Up, str
 
     up.send("DELETE", f"{PODS}/waits", None)
     create_pod(up, "served", {"example.com/gpu": "2"})
-    until_counted(up, address, 'scheduler_resourceclaim_creates_total{status="success"}')
+    labels = 'admin_access="false",owner_api_group="",owner_api_kind="Pod",status="success"'
+    until_counted(up, address, f"dynamic_resource_allocation_resourceclaim_creates_total{{{labels}}}")
 
     class_ = {"provisioner": "disks.example.com", "volumeBindingMode": "WaitForFirstConsumer"}
     up.send("POST", CLASSES, {"metadata": {"name": "slow"}, **class_})

@@ -165,13 +165,18 @@ def _enabling(point: str) -> Acts | Said:
         plugins = {"multiPoint": ON, "queueSort": {"disabled": [{"name": "PrioritySort"}]}}
         return Acts(profile(plugins=plugins), names_at("filter"), True)
     if point not in RUN:
-        listed = {"enabled": [{"name": "NodeResourcesFit" if point == "placement_score" else _PLACES}]}
-        return Said(profile(plugins={camel(point): listed}), "no placements are made for gangs here")
+        name, why = _NOT_RUN[point]
+        return Said(profile(plugins={camel(point): {"enabled": [{"name": name}]}}), why)
     off = {"disabled": [{"name": "*"}]} if point == "queue_sort" else {}
     return Acts(profile(plugins={camel(point): {**ON, **off}}), names_at(point), True)
 
 
-_PLACES = "TopologyPlacementGenerator"
+_NO_PLACEMENTS = "no placements are made for gangs here"
+_NOT_RUN = {
+    "placement_generate": ("TopologyPlacementGenerator", _NO_PLACEMENTS),
+    "placement_score": ("NodeResourcesFit", _NO_PLACEMENTS),
+    "pod_group_post_filter": ("DefaultPreemption", "no room is made for gangs as a whole here"),
+}
 
 
 def _weighing(point: str) -> Acts | Said:
@@ -179,9 +184,8 @@ def _weighing(point: str) -> Acts | Said:
         weighed = {"enabled": [{"name": "ImageLocality", "weight": 7}]}
         return Acts(profile(plugins={camel(point): weighed}), _weight_of_images, 7)
     if point not in RUN:
-        name = "NodeResourcesFit" if point == "placement_score" else _PLACES
-        listed = {"enabled": [{"name": name, "weight": 7}]}
-        return Said(profile(plugins={camel(point): listed}), "no placements are made for gangs here")
+        name, why = _NOT_RUN[point]
+        return Said(profile(plugins={camel(point): {"enabled": [{"name": name, "weight": 7}]}}), why)
     off: dict[str, Any] = {"disabled": [{"name": "*"}]} if point == "queue_sort" else {}
     listed = {"enabled": [{"name": NAME, "weight": 7}], **off}
     return Said(profile(plugins={camel(point): listed}), f"the weight of {NAME!r} has no effect: it does not score")
@@ -199,7 +203,7 @@ def _disabling(point: str) -> Acts | Said:
         return Acts(profile(plugins=off), names, False)
     if point not in RUN:
         off = {camel(point): {"disabled": [{"name": "NodeResourcesFit"}]}}
-        return Said(profile(plugins=off), "no placements are made for gangs here")
+        return Said(profile(plugins=off), _NOT_RUN[point][1])
     others = {"queueSort": {"disabled": [{"name": "PrioritySort"}]}} if point != "queue_sort" else {}
     both = {"multiPoint": ON, **others}
     if point == "queue_sort":

@@ -88,6 +88,18 @@ def test_rules_that_taint_devices_are_watched_only_where_their_gate_is_on() -> N
     assert kinds("") - kinds("", "DRADeviceTaintRules=false") == {"DeviceTaintRule"}
 
 
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [("1.37", "/apis/resource.k8s.io/v1/devicetaintrules"), ("1.36", "/apis/resource.k8s.io/v1beta2/devicetaintrules")],
+)
+def test_rules_that_taint_devices_are_where_the_release_has_them(release: str, expected: str) -> None:
+    gates = feature_gates.parse("DRADeviceTaintRules=true", release=release)
+    found = {one.kind: one for one in watched(Cluster(feature_gates=gates).profiles.values(), gates)}
+    assert found["DeviceTaintRule"].path == expected
+    rule = found["DeviceTaintRule"].decode(b'{"metadata": {"name": "r"}, "spec": {"taint": {"key": "k"}}}')
+    assert (rule.kind, rule.selector is None) == ("DeviceTaintRule", release == "1.37")
+
+
 def placed(pod: Pod) -> Pod:
     return replace(pod, spec=replace(pod.spec, node_name="n1"))
 
@@ -98,7 +110,7 @@ POD, NODE = make_pod("p").build(), make_node("n").build()
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param(None, POD, "UnschedulablePodAdd", id="a pod that waits appeared"),
+        pytest.param(None, POD, "UnscheduledPodAdd", id="a pod that waits appeared"),
         pytest.param(None, placed(POD), "AssignedPodAdd", id="a placed pod appeared"),
         pytest.param(placed(POD), None, "AssignedPodDelete", id="a placed pod is gone"),
         pytest.param(POD, placed(POD), "AssignedPodUpdate", id="a pod was placed"),

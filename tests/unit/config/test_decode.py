@@ -3,6 +3,7 @@
 import pytest
 
 from stowplan.config.errors import ConfigError
+from stowplan.config.feature_gates import default_gates
 from tests.known_plugins import load
 from tests.unit.config.writing import HEADER
 
@@ -177,3 +178,11 @@ def test_plugin_arguments_must_fit_their_plugin(args: str, problem: str) -> None
 )
 def test_plugin_arguments_need_not_name_their_kind(args: str) -> None:
     assert load(HEADER + FIT_ARGS + args) == load(HEADER)
+
+
+def test_a_point_is_an_unknown_field_in_releases_that_have_not_got_it() -> None:
+    text = HEADER + "profiles: [{plugins: {podGroupPostFilter: {disabled: [{name: '*'}]}}}]"
+    load(text)
+    with pytest.raises(ConfigError) as caught:
+        load(text, gates=default_gates("1.36"))
+    assert caught.value.message == ('strict decoding error: unknown field "profiles[0].plugins.podGroupPostFilter"')

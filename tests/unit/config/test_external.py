@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from stowplan.config.feature_gates import default_gates
 from stowplan.config.load import to_external, to_yaml
 from tests.known_plugins import default_configuration, from_mapping, load
 from tests.unit.config.writing import document, with_args, with_plugins
@@ -49,11 +50,24 @@ def test_top_level_defaults_are_written() -> None:
 def test_multi_point_is_not_spread_out_and_weights_are_always_written() -> None:
     plugins = written_profile(with_plugins(score={"disabled": [{"name": "ImageLocality"}]}))["plugins"]
     assert plugins["multiPoint"]["enabled"][3:5] == [
-        {"name": "NodeName", "weight": 0},
+        {"name": "NodeUnschedulable", "weight": 0},
         {"name": "TaintToleration", "weight": 3},
     ]
     assert plugins["score"] == {"disabled": [{"name": "ImageLocality", "weight": 0}]}
     assert plugins["filter"] == {}
+
+
+def test_an_empty_set_of_a_point_is_written_and_a_point_that_the_release_has_not_got_is_not() -> None:
+    [of_1_37] = to_external(default_configuration())["profiles"]
+    [of_1_36] = to_external(default_configuration(default_gates("1.36")))["profiles"]
+    assert of_1_37["plugins"]["podGroupPostFilter"] == {}
+    assert set(of_1_37["plugins"]) - set(of_1_36["plugins"]) == {"podGroupPostFilter"}
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_what_is_written_is_read_back_in_its_release(release: str) -> None:
+    made = default_configuration(default_gates(release))
+    assert load(to_yaml(made), gates=default_gates(release)) == made
 
 
 @pytest.mark.parametrize(

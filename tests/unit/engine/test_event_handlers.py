@@ -306,7 +306,7 @@ def test_what_changes_about_a_pod_that_permit_holds_is_kept_for_its_way_back() -
     desk.update(PENDING, relabelled)
     [flight] = desk.queue.in_flight
     assert flight.update is relabelled
-    assert [event.change.label for event in desk.queue.in_flight.since(flight)] == ["UnschedulablePodUpdatePodLabel"]
+    assert [event.change.label for event in desk.queue.in_flight.since(flight)] == ["TargetPodUpdatePodLabel"]
     announced = make_pod("p").label("a", "b").nominated_to("n").build()
     desk.update(relabelled, announced)
     assert flight.update is announced

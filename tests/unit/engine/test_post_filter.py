@@ -8,9 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from stowplan.app.cluster import Cluster
+from stowplan.config.feature_gates import default_gates
+from stowplan.config.releases import DEFAULT
 from stowplan.engine import scheduling_cycle
+from stowplan.engine.event_handlers import placed_on
 from stowplan.engine.failure import Refused
 from stowplan.engine.post_filter import find_room
+from stowplan.framework import changes
+from stowplan.framework.changes import ObjectChange
 from stowplan.framework.contract import Preemption
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.pod import Pod
@@ -24,9 +29,9 @@ FIRST = make_pod("first").priority(2).on("n").build()
 LAST = make_pod("last").priority(1).on("n").build()
 
 
-async def staged(*pods: Pod, grace: float = 0) -> Stage:
+async def staged(*pods: Pod, grace: float = 0, release: str = DEFAULT) -> Stage:
     """Let a scheduler know a node and pods; it stops at once, so that nothing moves but what a test moves."""
-    stage = Stage(configuration(), grace_seconds=grace)
+    stage = Stage(configuration(), gates=default_gates(release), grace_seconds=grace)
     stage.start()
     await stage.finish()
     for found in (make_node("n").capacity(cpu=4).build(), *pods):
@@ -188,6 +193,35 @@ def test_a_victim_on_its_way_is_cancelled_while_that_is_possible(is_bound_now: b
     virtual_time.run(main())
 
 
+@pytest.mark.parametrize(
+    ("release", "place"),
+    [
+        pytest.param("1.37", "active", id="is tried at once"),
+        pytest.param("1.36", "backoff", id="backs off, in 1.36"),
+    ],
+)
+def test_a_pod_whose_last_victim_was_only_turned_back(release: str, place: str) -> None:
+    async def main() -> str:
+        victim = make_pod("victim").build()
+        stage = await staged(victim, release=release)
+        stage.book.create(HIGH)
+        stage.scheduler.apply_changes()
+        queue = stage.scheduler.state.queue
+        entries = queue.take([HIGH, victim], 0)
+        task = asyncio.create_task(asyncio.sleep(60))
+        stage.cluster.handle.evictions.set_out(victim, task)
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (victim,)))
+        queue.give_back(entries[0], 0, ["NodeResourcesFit"])
+        assert work is not None
+        await work
+        if place == "backoff":
+            freed = ObjectChange(changes.ASSIGNED_POD_DELETE, placed_on(victim, "n"), None)
+            queue.on_change(freed, 1)
+        return entries[0].place.value
+
+    assert virtual_time.run(main()) == place
+
+
 @pytest.mark.parametrize("make", [Cluster, no_kept_answers.make_cluster], ids=["answers are kept", "nothing is kept"])
 def test_a_node_that_would_still_be_refused_says_why(make: Callable[[], Cluster]) -> None:
     cluster = make()
@@ -201,6 +235,6 @@ def test_a_node_that_would_still_be_refused_says_why(make: Callable[[], Cluster]
     assert isinstance(refused, Refused)
     made = asyncio.run(find_room(cluster.field, None, profile, refused))
     assert made.message == (
-        "no new claims to deallocate, preemption: 0/2 nodes are available: 1 Preemption is not helpful for scheduling,"
+        "preemption: 0/2 nodes are available: 1 Preemption is not helpful for scheduling,"
         " 1 node(s) didn't match pod anti-affinity rules."
     )

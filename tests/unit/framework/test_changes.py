@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change
 from stowplan.model.meta import Condition
-from stowplan.model.node import Node
+from stowplan.model.node import Node, NodePodPreemptionPolicy
 from stowplan.model.pod import ExtendedResourceClaimStatus, Pod, PodResourceClaimStatus
 from stowplan.testing import make_node, make_pod
 
@@ -25,6 +25,12 @@ def with_pod_status(pod: Pod, **fields: Any) -> Pod:
 
 NODE = make_node("n").capacity(cpu="2").label("disk", "hdd")
 READY = Condition(type="Ready", status="True", reason="KubeletReady")
+
+
+def sparing(*owners: str) -> Node:
+    policy = NodePodPreemptionPolicy(disable_resize_preemption=owners)
+    node = NODE.build()
+    return replace(node, spec=replace(node.spec, pod_preemption_policy=policy))
 
 
 @pytest.mark.parametrize(
@@ -59,6 +65,7 @@ READY = Condition(type="Ready", status="True", reason="KubeletReady")
             ["UPDATE_NODE_ALLOCATABLE", "UPDATE_NODE_LABEL"],
             id="two things at once",
         ),
+        pytest.param(NODE.build(), sparing("autoscaler"), ["UPDATE_NODE_PREEMPTION_POLICY"], id="its policy"),
     ],
 )
 def test_what_an_update_of_a_node_was(old: Node, new: Node, expected: list[str]) -> None:
@@ -66,6 +73,7 @@ def test_what_an_update_of_a_node_was(old: Node, new: Node, expected: list[str])
 
 
 POD = make_pod("p").requests(cpu="2", memory="1Gi")
+OWN_UPDATE = Change(changes.TARGET_POD, Action.UPDATE)
 GENERATED = (PodResourceClaimStatus(name="gpu", resource_claim_name="p-gpu"),)
 
 
@@ -75,12 +83,24 @@ GENERATED = (PodResourceClaimStatus(name="gpu", resource_claim_name="p-gpu"),)
         pytest.param(POD.build(), POD.build(), ["UPDATE"], id="nothing in particular"),
         pytest.param(POD.build(), POD.label("a", "b").build(), ["UPDATE_POD_LABEL"], id="a label"),
         pytest.param(POD.build(), POD.requests(cpu="1").build(), ["UPDATE_POD_SCALE_DOWN"], id="less of something"),
-        pytest.param(POD.build(), POD.requests(cpu="3").build(), ["UPDATE"], id="more of something"),
+        pytest.param(POD.build(), POD.requests(cpu="3").build(), ["UPDATE_POD_SCALE_UP"], id="more of something"),
         pytest.param(
             POD.requests({"example.com/gpu": 1}).build(),
             POD.build(),
             ["UPDATE_POD_SCALE_DOWN"],
             id="none of it any more",
+        ),
+        pytest.param(
+            POD.build(),
+            POD.requests({"example.com/gpu": 1}).build(),
+            ["UPDATE_POD_SCALE_UP"],
+            id="something that it did not name before",
+        ),
+        pytest.param(
+            POD.build(),
+            POD.requests(cpu="1", memory="2Gi").build(),
+            ["UPDATE_POD_SCALE_DOWN", "UPDATE_POD_SCALE_UP"],
+            id="less of one and more of another",
         ),
         pytest.param(
             POD.requests(memory="1500m").build(),
@@ -120,7 +140,7 @@ GENERATED = (PodResourceClaimStatus(name="gpu", resource_claim_name="p-gpu"),)
     ],
 )
 def test_what_an_update_of_a_pod_was(old: Pod, new: Pod, expected: list[str]) -> None:
-    assert changes.of_pod(old, new) == [Change(changes.UNSCHEDULABLE_POD, Action[name]) for name in expected]
+    assert changes.of_pod(old, new) == [Change(changes.TARGET_POD, Action[name]) for name in expected]
 
 
 def test_an_update_of_a_placed_pod_is_told_apart() -> None:
@@ -136,20 +156,23 @@ def test_an_update_of_a_placed_pod_is_told_apart() -> None:
         pytest.param(changes.NODE_ADD, changes.NODE, Action.DELETE, False, id="another action"),
         pytest.param(changes.NODE_ADD, changes.POD, Action.ADD, False, id="another resource"),
         pytest.param(changes.ASSIGNED_POD_ADD, changes.POD, Action.ADD, True, id="a placed pod is a pod"),
-        pytest.param(changes.UNSCHEDULABLE_POD_ADD, changes.POD, Action.ADD, True, id="a pending pod is a pod"),
+        pytest.param(changes.UNSCHEDULED_POD_ADD, changes.POD, Action.ADD, True, id="a pending pod is a pod"),
+        pytest.param(OWN_UPDATE, changes.POD, Action.UPDATE, True, id="the pod in question is a pod"),
+        pytest.param(OWN_UPDATE, changes.ASSIGNED_POD, Action.UPDATE, False, id="it is none with a node"),
+        pytest.param(changes.ASSIGNED_POD_ADD, changes.TARGET_POD, Action.ADD, False, id="a placed pod is another"),
         pytest.param(changes.NODE_ADD, changes.ANYTHING, Action.ALL, True, id="anything"),
         pytest.param(
             Change(changes.ASSIGNED_POD, Action.UPDATE_POD_LABEL), changes.POD, Action.UPDATE, True, id="any update"
         ),
         pytest.param(
-            changes.UNSCHEDULABLE_POD_UPDATE,
+            changes.UNSCHEDULED_POD_UPDATE,
             changes.POD,
             Action.UPDATE_POD_LABEL,
             False,
             id="an update of nothing in particular is not heard by who awaits particular ones",
         ),
         pytest.param(
-            changes.UNSCHEDULABLE_POD_UPDATE, changes.POD, Action.UPDATE, True, id="but by who awaits any update"
+            changes.UNSCHEDULED_POD_UPDATE, changes.POD, Action.UPDATE, True, id="but by who awaits any update"
         ),
     ],
 )
@@ -162,8 +185,10 @@ def test_who_hears_of_a_change(change: Change, resource: str, actions: Action, i
     [
         (changes.NODE_ADD, "NodeAdd"),
         (changes.ASSIGNED_POD_DELETE, "AssignedPodDelete"),
-        (changes.UNSCHEDULABLE_POD_ADD, "UnschedulablePodAdd"),
-        (changes.UNSCHEDULABLE_POD_UPDATE, "UnschedulablePodUpdate"),
+        (changes.UNSCHEDULED_POD_ADD, "UnscheduledPodAdd"),
+        (changes.UNSCHEDULED_POD_UPDATE, "UnscheduledPodUpdate"),
+        (OWN_UPDATE, "TargetPodUpdate"),
+        (Change(changes.TARGET_POD, Action.UPDATE_POD_SCALE_UP), "TargetPodUpdatePodScaleUp"),
         (Change(changes.NODE, Action.UPDATE_NODE_TAINT), "NodeUpdateNodeTaint"),
         (Change(changes.resource_of("CSINode"), Action.UPDATE), "storage.k8s.io/CSINodeUpdate"),
         (changes.UNSCHEDULABLE_TIMEOUT, "UnschedulableTimeout"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from stowplan.app.cluster import Cluster
+from stowplan.config.feature_gates import default_gates
 from stowplan.framework import changes
-from stowplan.framework.changes import Action
+from stowplan.framework.changes import Action, Change
 from stowplan.framework.contract import Awaited, Filter, FilterNode, Requeue
 from stowplan.framework.per_node import EachNodeFilter
-from stowplan.framework.profile import EVERYTHING, Profile, awaited_by, complete
+from stowplan.framework.profile import EVERYTHING, Profile, awaited_by
 from stowplan.model.pod import Pod
+from stowplan.testing import make_pod
 
 
 class Silent(Filter):
@@ -39,16 +43,76 @@ def test_nobody_knows_what_an_extender_awaits() -> None:
     assert awaited_by(Profile("p"))["Extender"] == EVERYTHING
 
 
-def test_who_awaits_new_nodes_also_hears_of_opened_ones() -> None:
-    new = Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, lambda pod, old, new: False)
-    assert complete((new,)) == (new, Awaited(changes.NODE, Action.UPDATE_NODE_TAINT))
+class Says(Filter, Requeue):
+    """Awaits what a test says."""
+
+    def __init__(self, *awaited: Awaited) -> None:
+        self._awaited = awaited
+
+    def filter(self, pod: Pod, nodes: Any, state: Any) -> Any:
+        return iter(())
+
+    def events(self) -> tuple[Awaited, ...]:
+        return self._awaited
 
 
-def test_who_awaits_taints_or_no_nodes_is_left_as_it_is() -> None:
+def as_in(release: str, *awaited: Awaited) -> tuple[Awaited, ...]:
+    """Return what the queue of a release is told that a plugin awaits."""
+    return awaited_by(Profile("p", filter=(Says(*awaited),), gates=default_gates(release)))["Says"]
+
+
+NEW_NODE = Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, lambda pod, old, new: False)
+
+
+def test_a_changed_taint_is_heard_of_by_those_who_await_it() -> None:
+    assert as_in("1.37", NEW_NODE) == (NEW_NODE,)
+
+
+def test_in_136_who_awaits_new_nodes_also_hears_of_opened_ones() -> None:
+    assert as_in("1.36", NEW_NODE) == (NEW_NODE, Awaited(changes.NODE, Action.UPDATE_NODE_TAINT))
+
+
+def test_in_136_who_awaits_taints_or_no_nodes_is_left_as_it_is() -> None:
     both = (Awaited(changes.NODE, Action.ADD), Awaited(changes.NODE, Action.UPDATE_NODE_TAINT))
-    labels = (Awaited(changes.NODE, Action.UPDATE_NODE_LABEL),)
-    assert complete(both) == both
-    assert complete(labels) == labels
+    labels = Awaited(changes.NODE, Action.UPDATE_NODE_LABEL)
+    assert as_in("1.36", *both) == both
+    assert as_in("1.36", labels) == (labels,)
+
+
+POD, OTHER = make_pod("p").build(), make_pod("other").build()
+OWN_LABEL = Change(changes.TARGET_POD, Action.UPDATE_POD_LABEL)
+
+
+def hears(awaited: tuple[Awaited, ...], change: Change, old: Pod, new: Pod | None) -> bool:
+    """Say whether POD is helped by a change."""
+    heard = [one for one in awaited if changes.is_covered(change, one.resource, one.actions)]
+    return any(one.hint is None or one.hint(POD, old, new) for one in heard)
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_a_pod_hears_of_its_own_update(release: str) -> None:
+    awaited = as_in(release, Awaited(changes.TARGET_POD, Action.UPDATE_POD_LABEL))
+    assert hears(awaited, OWN_LABEL, POD, POD)
+
+
+def test_whoever_was_under_way_takes_anothers_update_for_its_own_but_not_in_136() -> None:
+    own = Awaited(changes.TARGET_POD, Action.UPDATE_POD_LABEL)
+    assert hears(as_in("1.37", own), OWN_LABEL, OTHER, OTHER)
+    assert not hears(as_in("1.36", own), OWN_LABEL, OTHER, OTHER)
+
+
+def test_an_update_of_a_pending_pod_is_one_of_a_pod_on_a_node_only_in_136_and_only_to_others() -> None:
+    placed = Awaited(changes.ASSIGNED_POD, Action.UPDATE_POD_LABEL)
+    assert not hears(as_in("1.37", placed), OWN_LABEL, OTHER, OTHER)
+    assert hears(as_in("1.36", placed), OWN_LABEL, OTHER, OTHER)
+    assert not hears(as_in("1.36", placed), OWN_LABEL, POD, POD)
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_the_end_of_a_pod_on_a_node_is_heard_of_with_the_plugins_hint(release: str) -> None:
+    gone = as_in(release, Awaited(changes.ASSIGNED_POD, Action.DELETE, lambda pod, old, new: old.name == "other"))
+    assert hears(gone, changes.ASSIGNED_POD_DELETE, OTHER, None)
+    assert not hears(gone, changes.ASSIGNED_POD_DELETE, make_pod("third").build(), None)
 
 
 def test_every_in_tree_plugin_that_can_reject_says_what_it_awaits() -> None:

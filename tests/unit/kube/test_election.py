@@ -335,6 +335,22 @@ def test_a_cancelled_leader_gives_the_lease_back_after_it_was_told() -> None:
     run(work)
 
 
+def test_a_lease_that_changed_between_look_and_word_is_looked_at_again() -> None:
+    async def work(server: Server) -> None:
+        one = Contender(server, "one")
+        await asyncio.sleep(5)
+        one.lock.delay = 1
+        ending = asyncio.create_task(one.end())
+        # The look is over, the word is on its way.
+        await asyncio.sleep(1.5)
+        server.version += 1
+        await ending
+        assert server.spec is not None
+        assert (server.spec.holder_identity, server.spec.renew_time) == ("", at(8))
+
+    run(work)
+
+
 def test_a_candidate_that_never_led_just_goes() -> None:
     async def work(server: Server) -> None:
         server.spec = LeaseSpec(holder_identity="other", lease_duration_seconds=15)

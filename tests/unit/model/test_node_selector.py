@@ -6,7 +6,7 @@ import pytest
 
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from stowplan.model.label_syntax import SelectorError
-from stowplan.model.node_selector import compile_node_selector, compile_preferred_terms
+from stowplan.model.node_selector import compile_node_selector, compile_preferred_terms, printed
 
 BOGUS_ERROR = (
     'nodeSelectorTerms[0].matchExpressions[0].operator: Unsupported value: "Bogus": '
@@ -73,6 +73,21 @@ def on_field(key: str, operator: str, *values: str) -> NodeSelectorTerm:
 def test_matching(terms: tuple[NodeSelectorTerm, ...], expected: tuple[bool, str | None]) -> None:
     selector = compile_node_selector(NodeSelector(node_selector_terms=terms))
     assert selector.match("n1", {"zone": "a", "cpu": "4"}) == expected
+
+
+def test_a_selector_is_printed_as_upstream_prints_it() -> None:
+    zone = NodeSelectorRequirement(key="zone", operator="In", values=("a", "b"))
+    name = NodeSelectorRequirement(key="metadata.name", operator="Exists")
+    selector = NodeSelector(
+        node_selector_terms=(NodeSelectorTerm(match_expressions=(zone,)), NodeSelectorTerm(match_fields=(name,)))
+    )
+    assert printed(selector) == (
+        "&NodeSelector{NodeSelectorTerms:[]NodeSelectorTerm{"
+        "NodeSelectorTerm{MatchExpressions:[]NodeSelectorRequirement{"
+        "NodeSelectorRequirement{Key:zone,Operator:In,Values:[a b],},},MatchFields:[]NodeSelectorRequirement{},},"
+        "NodeSelectorTerm{MatchExpressions:[]NodeSelectorRequirement{},MatchFields:[]NodeSelectorRequirement{"
+        "NodeSelectorRequirement{Key:metadata.name,Operator:Exists,Values:[],},},},},}"
+    )
 
 
 def test_fields_are_not_asked_of_a_node_without_a_name() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.model import requests
 from stowplan.model.decode import convert
-from stowplan.model.pod import Pod
+from stowplan.model.pod import NodeAllocatableResourceClaimStatus, Pod
 from stowplan.model.requests import RequestRules, Requests, is_extended, is_pod_level, is_scalar, qos_class
 
 MI = 1024 * 1024
@@ -125,16 +125,16 @@ def resizing(**extra: Any) -> dict[str, Any]:
         ),
         pytest.param(
             pod(container(cpu="1"), status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "9"}}]}),
-            1000,
-            id="a promise without anything in force does not count",
+            9000,
+            id="a promise without anything in force counts",
         ),
         pytest.param(
             pod(
                 initContainers=[container("i", cpu="1")],
                 status={"initContainerStatuses": [{"name": "i", "resources": {"requests": {"cpu": "9"}}}]},
             ),
-            1000,
-            id="init containers that end are not resized",
+            9000,
+            id="init containers that end are resized, too",
         ),
         pytest.param(
             pod(
@@ -142,13 +142,13 @@ def resizing(**extra: Any) -> dict[str, Any]:
                 status={"initContainerStatuses": [{"name": "s", "resources": {"requests": {"cpu": "9"}}}]},
             ),
             9000,
-            id="sidecars are",
+            id="and sidecars",
         ),
         pytest.param(
             pod(
                 container(cpu="1"),
                 resources={"requests": {"cpu": "4"}},
-                status={"resources": {"requests": {"cpu": "12", "memory": "1Gi"}}, "allocatedResources": {"cpu": "2"}},
+                status={"resources": {"requests": {"cpu": "12"}}, "allocatedResources": {"cpu": "2"}},
             ),
             12000,
             id="pod-level requests are resized too",
@@ -167,6 +167,80 @@ def resizing(**extra: Any) -> dict[str, Any]:
 def test_a_placed_pod_in_resize(given: Pod, milli_cpu: int) -> None:
     weight = requests.accounted(given)
     assert (weight.milli_cpu, weight.memory) == (milli_cpu, 0)
+
+
+def apart(**extra: Any) -> Pod:
+    """Make a pod of two containers: one grows from 1 to 4, the other shrinks from 4 to 1 and is still promised 2."""
+    held = [
+        {"name": "c", "allocatedResources": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}},
+        {"name": "d", "allocatedResources": {"cpu": "2"}, "resources": {"requests": {"cpu": "4"}}},
+    ]
+    return pod(container(cpu="4"), container("d", cpu="1"), status={"containerStatuses": held, **extra})
+
+
+OLD = RequestRules(most_of_sums=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "now", "before"),
+    [
+        pytest.param(apart(), 5000, 8000, id="asked 4 + 1, promised 1 + 2, in force 1 + 4: the most of each is 4 + 4"),
+        pytest.param(apart(conditions=INFEASIBLE), 5000, 5000, id="never granted: promised 3, in force 5"),
+        pytest.param(
+            apart(allocatedResources={"cpu": "9"}, resources={"requests": {"cpu": "7"}}),
+            9000,
+            8000,
+            id="what the node reports of the pod as a whole counts instead of what it says of containers",
+        ),
+        pytest.param(
+            apart(allocatedResources={"cpu": "9"}), 5000, 8000, id="if it reports both what is promised and in force"
+        ),
+        pytest.param(
+            pod(container(cpu="4"), status={"conditions": INFEASIBLE}),
+            0,
+            4000,
+            id="what is never granted counts for nothing even if the node tells of nothing",
+        ),
+        pytest.param(
+            pod(container(cpu="1"), status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "9"}}]}),
+            9000,
+            1000,
+            id="a promise without anything in force",
+        ),
+        pytest.param(
+            pod(
+                initContainers=[container("i", cpu="1")],
+                status={"initContainerStatuses": [{"name": "i", "resources": {"requests": {"cpu": "9"}}}]},
+            ),
+            9000,
+            1000,
+            id="an init container that ends",
+        ),
+    ],
+)
+def test_a_resize_is_the_most_of_sums_since_1_37_and_was_the_sum_of_the_most(given: Pod, now: int, before: int) -> None:
+    assert requests.accounted(given).milli_cpu == now
+    assert requests.accounted(given, OLD).milli_cpu == before
+
+
+def test_silent_containers_count_for_something_in_each_of_the_sums() -> None:
+    held = [{"name": "c", "resources": {"requests": {"cpu": "300m"}}}]
+    weight = requests.accounted(pod(container(), container("d", cpu="1"), status={"containerStatuses": held}))
+    # In force 300m + 1, asked 100m + 1; of memory nobody says anything.
+    assert (weight.milli_cpu, weight.non_zero_milli_cpu, weight.non_zero_memory) == (1300, 1300, 400 * MI)
+
+
+@pytest.mark.parametrize(
+    ("rules", "memory"),
+    [pytest.param(RequestRules(), 2 * MI, id="counts"), pytest.param(OLD, 0, id="did not count before 1.37")],
+)
+def test_what_a_node_holds_for_a_pod_beyond_its_pod_level_requests(rules: RequestRules, memory: int) -> None:
+    given = pod(
+        container(),
+        resources={"requests": {"cpu": "4"}},
+        status={"resources": {"requests": {"cpu": "4", "memory": "2Mi"}}},
+    )
+    assert requests.accounted(given, rules).memory == memory
 
 
 RESIZED = pod(
@@ -203,6 +277,28 @@ def test_silent_containers_are_scored_as_usual_where_pod_level_requests_do_not_c
 def test_what_a_pod_holds_is_listed_by_resource() -> None:
     listed = requests.accounted_list(RESIZED)
     assert {name: quantity.milli_value for name, quantity in listed.items()} == {"cpu": 12100}
+
+
+CLAIMED = {
+    "resourceClaimName": "claim",
+    "containers": ["a", "b"],
+    "mapping": [{"name": "memory", "quantity": "1Gi"}],
+    "overhead": [{"name": "memory", "perPod": "1Mi", "perContainer": "1Ki"}, {"name": "cpu", "perContainer": "1"}],
+}
+
+
+def test_what_devices_take_of_a_node_is_counted_for_each_container_that_uses_them() -> None:
+    status = convert(NodeAllocatableResourceClaimStatus, CLAIMED)
+    together, alone = requests.taken_by_devices(status), requests.taken_by_container("a", [status])
+    assert {name: str(amount) for name, amount in together.items()} == {"memory": "1049602Ki", "cpu": "2"}
+    assert {name: str(amount) for name, amount in alone.items()} == {"memory": "1049601Ki", "cpu": "1"}
+    assert requests.taken_by_container("c", [status]) == {}
+
+
+def test_what_devices_take_counts_on_the_node_if_that_is_on() -> None:
+    placed = pod(container(), status={"nodeAllocatableResourceClaimStatuses": [CLAIMED]})
+    assert requests.accounted(placed).milli_cpu == 0
+    assert requests.accounted(placed, RequestRules(device_claims=True)).milli_cpu == 2000
 
 
 def test_limits_take_overhead_only_where_there_is_a_limit() -> None:

@@ -1,6 +1,7 @@
 """The cache and the queue are written down, with what the cluster knows better."""
 
 from stowplan.cache.cache import Cache
+from stowplan.config.feature_gates import DEFAULT_GATES, default_gates
 from stowplan.observe import dump
 from stowplan.queue.places import QueueRules
 from stowplan.queue.queue import SchedulingQueue
@@ -40,7 +41,8 @@ def test_a_node_that_only_its_pods_know_is_deleted() -> None:
 
 def test_the_queue_is_summed_up_and_listed() -> None:
     _, queue = make_state()
-    assert dump.queue_summary(queue) == "activeQ:1; backoffQ:0; unschedulablePods:0"
+    assert dump.queue_summary(queue, DEFAULT_GATES) == "activeQ:1; backoffQ:0; unschedulableEntities:0"
+    assert dump.queue_summary(queue, default_gates("1.36")) == "activeQ:1; backoffQ:0; unschedulablePods:0"
     assert dump.queue_text(queue).startswith("name: waiting, namespace: default")
 
 

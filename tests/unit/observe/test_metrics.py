@@ -6,14 +6,18 @@ from collections.abc import Callable
 import pytest
 
 from stowplan.cache.cache import Cache
-from stowplan.config.feature_gates import parse
+from stowplan.config.feature_gates import DEFAULT_GATES, default_gates, parse
 from stowplan.engine.ports import Bound, Dropped, Evicted, GivenBack, Permitted, Placed, Report, Trouble
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, ObjectChange
+from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
+from stowplan.observe.component_metrics import COMPONENT
 from stowplan.observe.metric_list import SCHEDULER
-from stowplan.observe.metrics import Metrics, available
+from stowplan.observe.metrics import Metrics, available, of_release
 from stowplan.observe.series import Shown
-from stowplan.queue.places import QueueRules
+from stowplan.queue.places import QueueLimits, QueueRules
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.testing import make_node, make_pod
 
@@ -54,7 +58,6 @@ UPSTREAM = [
     ("async_api_call_execution_total", "counter", "call_type result", None),
     ("async_api_call_execution_duration_seconds", "histogram", "call_type result", (15, 0.001, 16.384)),
     ("pending_async_api_calls", "gauge", "call_type", None),
-    ("resourceclaim_creates_total", "counter", "status", None),
     ("dra_bindingconditions_allocations_total", "counter", "profile driver status", None),
     ("dra_bindingconditions_wait_duration_seconds", "histogram", "profile driver status", (14, 0.1, 819.2)),
     ("get_node_hint_duration_seconds", "histogram", "hinted profile", (12, 0.00001, 0.02048)),
@@ -62,6 +65,20 @@ UPSTREAM = [
     ("podgroup_schedule_attempts_total", "counter", "result profile", None),
     ("podgroup_scheduling_attempt_duration_seconds", "histogram", "result profile", (15, 0.001, 16.384)),
     ("podgroup_scheduling_algorithm_duration_seconds", "histogram", "", (15, 0.001, 16.384)),
+    ("queued_entities", "gauge", "queue type", None),
+    ("queue_incoming_entities_total", "counter", "queue event type", None),
+    ("pre_queueing_hint_evaluations_total", "counter", "plugin result", None),
+    ("batch_rescore_attempts_total", "counter", "profile", None),
+    ("batch_rescore_duration_seconds", "histogram", "profile", (12, 0.00001, 0.02048)),
+    ("workload_preemption_attempts_total", "counter", "result", None),
+    ("workload_preemption_victims", "histogram", "", (11, 1, 1024)),
+    ("preemption_workload_disruptions", "histogram", "preemptor", (11, 1, 1024)),
+    ("preemption_evaluation_duration_seconds", "histogram", "preemptor result", (16, 0.001, 32.768)),
+    ("preemption_execution_duration_seconds", "histogram", "preemptor result", (16, 0.001, 32.768)),
+    ("preemption_pdb_violations_total", "counter", "preemptor", None),
+    ("generated_placements_total", "counter", "profile", None),
+    ("placement_evaluations_total", "counter", "result profile", None),
+    ("placement_evaluation_duration_seconds", "histogram", "result profile", (15, 0.001, 16.384)),
     ("volume_binder_cache_requests_total", "counter", "operation", None),
     ("volume_scheduling_stage_error_total", "counter", "operation", None),
 ]
@@ -81,8 +98,122 @@ def test_a_metric_is_defined_as_upstream(
         assert found.buckets[-1] == pytest.approx(last, rel=1e-4)
 
 
+#: The one whose name does not begin like that of the others.
+CLAIMS = "dynamic_resource_allocation_resourceclaim_creates_total"
+#: What 1.37 has and 1.36 has not.
+NEW = {
+    "queued_entities",
+    "queue_incoming_entities_total",
+    "pre_queueing_hint_evaluations_total",
+    "batch_rescore_attempts_total",
+    "batch_rescore_duration_seconds",
+    "workload_preemption_attempts_total",
+    "workload_preemption_victims",
+    "preemption_workload_disruptions",
+    "preemption_evaluation_duration_seconds",
+    "preemption_execution_duration_seconds",
+    "preemption_pdb_violations_total",
+    "generated_placements_total",
+    "placement_evaluations_total",
+    "placement_evaluation_duration_seconds",
+}
+
+
 def test_there_is_no_metric_that_upstream_does_not_have() -> None:
-    assert {one.name for one in SCHEDULER} == {f"scheduler_{name}" for name, *_ in UPSTREAM}
+    assert {one.name for one in SCHEDULER} == {f"scheduler_{name}" for name, *_ in UPSTREAM} | {CLAIMS}
+
+
+def test_136_has_its_own_metrics() -> None:
+    shared = {f"scheduler_{name}" for name, *_ in UPSTREAM if name not in NEW}
+    found = {one.name for one in of_release(default_gates("1.36"))} - {one.name for one in COMPONENT}
+    assert found == shared | {"scheduler_resourceclaim_creates_total"}
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "now"),
+    [
+        ("scheduler_scheduling_algorithm_duration_seconds", "[ALPHA] Scheduling alg", "[BETA] Scheduling alg"),
+        ("scheduler_plugin_execution_duration_seconds", "[ALPHA] Duration", "[BETA] Duration"),
+        (
+            "scheduler_preemption_goroutines_duration_seconds",
+            "[ALPHA] Duration",
+            "[ALPHA] (Deprecated since 1.37.0) Duration",
+        ),
+        (
+            "scheduler_preemption_victims",
+            "[STABLE] Number of selected preemption victims",
+            "[STABLE] Number of selected preemption victims for preemption initiated by a single pod",
+        ),
+        ("scheduler_store_schedule_results_duration_seconds", "[ALPHA] Latency for get", "[ALPHA] Latency for stor"),
+    ],
+)
+def test_a_metric_is_described_as_in_its_release(name: str, before: str, now: str) -> None:
+    texts = [{one.name: one.text for one in of_release(default_gates(each))}[name] for each in ("1.36", "1.37")]
+    assert (texts[0].startswith(before), texts[1].startswith(now)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("release", "line"),
+    [
+        ("1.36", 'scheduler_resourceclaim_creates_total{status="success"}'),
+        (
+            "1.37",
+            'dynamic_resource_allocation_resourceclaim_creates_total{admin_access="false",owner_api_group=""'
+            ',owner_api_kind="Pod",status="success"}',
+        ),
+    ],
+)
+def test_claims_are_counted_under_the_name_of_the_release(release: str, line: str) -> None:
+    metrics = Metrics(Clock(), default_gates(release))
+    metrics.series.count(CLAIMS, "success", "false", "", "Pod")
+    assert value(metrics.text().decode(), line) == 1
+
+
+@pytest.mark.parametrize(
+    ("label", "in_136"),
+    [
+        ("UnscheduledPodAdd", "UnschedulablePodAdd"),
+        ("TargetPodUpdatePodLabel", "UnschedulablePodUpdatePodLabel"),
+        ("TargetPodUpdatePodScaleUp", "UnschedulablePodUpdate"),
+        ("AssignedPodDelete", "AssignedPodDelete"),
+    ],
+)
+def test_events_of_pods_have_the_names_of_the_release(label: str, in_136: str) -> None:
+    for release, shown in (("1.37", label), ("1.36", in_136)):
+        metrics = Metrics(Clock(), default_gates(release))
+        metrics.event_handled(label, 1)
+        assert (
+            value(metrics.text().decode(), f'scheduler_event_handling_duration_seconds_count{{event="{shown}"}}') == 1
+        )
+
+
+def test_the_metrics_of_groups_exist_only_with_their_gates() -> None:
+    groups = {"scheduler_workload_preemption_victims", "scheduler_preemption_pdb_violations_total"}
+    placements = {"scheduler_generated_placements_total", "scheduler_placement_evaluations_total"}
+    assert not {one.name for one in available(DEFAULT_GATES)} & (groups | placements)
+    assert {one.name for one in available(parse("GenericWorkload=true"))} >= groups
+    both = parse("GenericWorkload=true,TopologyAwareWorkloadScheduling=true")
+    assert {one.name for one in available(both)} >= groups | placements
+
+
+def test_with_groups_the_victims_of_single_pods_are_counted_by_preemptor() -> None:
+    metrics = Metrics(Clock(), parse("GenericWorkload=true"))
+    metrics(Evicted(POD, 2, 98 * SECOND, pdb_violations=1))
+    text = metrics.text().decode()
+    took = 'scheduler_preemption_execution_duration_seconds_sum{preemptor="pod",result="success"}'
+    assert value(text, took) == 2
+    assert value(text, 'scheduler_preemption_pdb_violations_total{preemptor="pod"}') == 1
+
+
+def test_narrowed_changes_are_counted_by_plugin() -> None:
+    metrics = Metrics(Clock())
+    names = Awaited(changes.NODE, Action.ADD, None, lambda old, new: lambda pod: False)
+    rules, limits = QueueRules(lambda pod: None, lambda pod, queued_at_ns: queued_at_ns), QueueLimits(narrows=True)
+    queue = SchedulingQueue(rules, {"default-scheduler": {"Naming": (names,)}}, limits)
+    metrics.watch(queue, Cache())
+    queue.on_change(ObjectChange(changes.NODE_ADD, None, make_node("n").build()), 1)
+    line = 'scheduler_pre_queueing_hint_evaluations_total{plugin="Naming",result="narrowed"}'
+    assert value(metrics.text().decode(), line) == 1
 
 
 class Clock:
@@ -265,8 +396,12 @@ def test_the_queue_is_read_when_asked() -> None:
     text = metrics.text().decode()
     counts = {place: value(text, f'scheduler_pending_pods{{queue="{place}"}}') for place in QUEUES}
     assert counts == {"active": 1, "backoff": 0, "unschedulable": 1, "gated": 1}
-    assert value(text, 'scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"}') == 2
-    assert value(text, 'scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="unschedulable"}') == 1
+    entities = {place: value(text, f'scheduler_queued_entities{{queue="{place}",type="pod"}}') for place in QUEUES}
+    assert entities == counts
+    assert value(text, 'scheduler_queue_incoming_pods_total{event="UnscheduledPodAdd",queue="active"}') == 2
+    assert value(text, 'scheduler_queue_incoming_pods_total{event="UnscheduledPodAdd",queue="unschedulable"}') == 1
+    added = 'scheduler_queue_incoming_entities_total{event="UnscheduledPodAdd",queue="active",type="pod"}'
+    assert value(text, added) == 2
     failed = 'scheduler_queue_incoming_pods_total{event="ScheduleAttemptFailure",queue="unschedulable"}'
     assert value(text, failed) == 1
     rejected = 'scheduler_unschedulable_pods{plugin="NodeName",profile="default-scheduler"}'
@@ -325,7 +460,7 @@ def test_feature_gates_requests_and_the_lease_are_published() -> None:
     metrics.event_handled("NodeAdd", 0.25)
     text = metrics.text().decode()
     assert value(text, 'kubernetes_feature_enabled{name="SchedulerPopFromBackoffQ",stage="BETA"}') == 1
-    assert value(text, 'kubernetes_feature_enabled{name="CompositePodGroup",stage="ALPHA"}') == 0
+    assert value(text, 'kubernetes_feature_enabled{name="GenericWorkload",stage="BETA"}') == 0
     assert value(text, 'rest_client_requests_total{code="200",host="api:6443",method="GET"}') == 1
     assert value(text, 'rest_client_request_duration_seconds_sum{host="api:6443",verb="GET"}') == 0.5
     assert value(text, 'rest_client_request_retries_total{code="429",host="api:6443",verb="GET"}') == 1

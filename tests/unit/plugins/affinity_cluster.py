@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from stowplan.cache.objects import Objects
+from stowplan.config.feature_gates import DEFAULT_GATES
 from stowplan.framework.contract import Skip
 from stowplan.framework.handle import Handle
 from stowplan.framework.verdict import Rejection
@@ -66,7 +67,7 @@ def make_pod(app: str, near: PodAffinity | None = None, away: PodAffinity | None
 
 
 class Cluster:
-    """The four nodes with pods placed on them, and the plugin looking at it."""
+    """The four nodes with pods placed on them, and the plugin looking at it, under its arguments and `gates`."""
 
     def __init__(self, placed: Placed, namespaces: dict[str, dict[str, str]] | None = None, **arguments: Any) -> None:
         self.table = Table()
@@ -77,9 +78,9 @@ class Cluster:
         objects = Objects(self.table.reads)
         for name, labels in (namespaces or {}).items():
             objects.put(Namespace(metadata=ObjectMeta(name=name, labels=labels)))
-        self.plugin = InterPodAffinity(
-            cast("Handle", SimpleNamespace(listers=objects)), InterPodAffinityArgs(**arguments)
-        )
+        gates = arguments.pop("gates", DEFAULT_GATES)
+        handle = SimpleNamespace(listers=objects, feature_gates=gates)
+        self.plugin = InterPodAffinity(cast("Handle", handle), InterPodAffinityArgs(**arguments))
         self.nodes = Nodes(self.table)
 
     def refused(self, pod: Pod, look: Callable[[], Nodes] | None = None) -> Any:

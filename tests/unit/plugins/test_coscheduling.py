@@ -116,7 +116,7 @@ def test_the_queue_is_sorted_by_priority_then_age_of_the_group_then_name() -> No
 
 
 NODE = make_node("new").build()
-MORE_MEMBERS = Change(changes.UNSCHEDULABLE_POD, Action.ADD)
+MORE_MEMBERS = Change(changes.UNSCHEDULED_POD, Action.ADD)
 
 
 @pytest.mark.parametrize(

@@ -16,23 +16,24 @@ import pytest
 from stowplan.config.construct import resolve
 from stowplan.config.declarations import POINTS, Declarations
 from stowplan.config.defaults import complete
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, default_gates
 from stowplan.config.load import to_external
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
 from stowplan.plugins import NOT_BUILT, in_tree
-from tests.known_plugins import IN_TREE, KNOWN, default_configuration
+from tests.known_plugins import IN_TREE, KNOWN, default_configuration, known_in
 
 #: The default plugins in the order in which they run, kube-scheduler's as far as it has them: weight, feature gate,
 #: extension points.
 DEFAULTS = {
     "SchedulingGates": (0, "", "pre_enqueue"),
     "PrioritySort": (0, "", "queue_sort"),
-    "NodeUnschedulable": (0, "", "filter"),
-    "NodeName": (0, "", "filter"),
-    "TaintToleration": (3, "", "filter pre_score score"),
+    "NodeName": (0, "", "pre_filter filter"),
+    "NodeUnschedulable": (0, "", "pre_filter filter"),
+    "TaintToleration": (3, "", "pre_filter filter pre_score score"),
     "NodeAffinity": (2, "", "pre_filter filter pre_score score"),
     "NodePorts": (0, "", "pre_filter filter"),
+    "DeferredPodScheduling": (0, "InPlacePodVerticalScalingSchedulerPreemption", "pre_filter filter permit"),
     "NodeResourcesFit": (1, "", "pre_filter filter pre_score score placement_score"),
     "VolumeRestrictions": (0, "", "pre_filter filter"),
     "NodeVolumeLimits": (0, "", "pre_filter filter"),
@@ -40,8 +41,12 @@ DEFAULTS = {
     "VolumeZone": (0, "", "pre_filter filter"),
     "PodTopologySpread": (2, "", "pre_filter filter pre_score score"),
     "InterPodAffinity": (2, "", "pre_filter filter pre_score score"),
-    "DynamicResources": (2, "", "pre_enqueue pre_filter filter post_filter score reserve pre_bind"),
-    "DefaultPreemption": (0, "", "pre_enqueue post_filter"),
+    "DynamicResources": (
+        2,
+        "",
+        "pre_enqueue pre_filter filter post_filter pod_group_post_filter score reserve pre_bind",
+    ),
+    "DefaultPreemption": (0, "", "pre_enqueue post_filter pod_group_post_filter"),
     "NodeResourcesBalancedAllocation": (1, "", "pre_score score"),
     "ImageLocality": (1, "", "score"),
     "DefaultBinder": (0, "", "bind"),
@@ -78,7 +83,10 @@ DEFAULT_ARGUMENTS: dict[str, dict[str, Any]] = {
     "NodeResourcesBalancedAllocation": {"resources": HALF_AND_HALF},
     "NodeResourcesFit": {"scoringStrategy": {"type": "LeastAllocated", "resources": HALF_AND_HALF}},
     "PodTopologySpread": {"defaultingType": "System"},
-    "VolumeBinding": {"bindTimeoutSeconds": 600},
+    "VolumeBinding": {
+        "bindTimeoutSeconds": 600,
+        "shape": [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}],
+    },
 }
 
 
@@ -102,7 +110,7 @@ def test_other_plugins_are_there_for_those_who_list_them() -> None:
 
 
 def test_plugins_that_are_not_built_have_no_class() -> None:
-    assert set(NOT_BUILT) == {"TopologyPlacementGenerator", "PodGroupPodsCount"}
+    assert set(NOT_BUILT) == {"DeferredPodScheduling", "TopologyPlacementGenerator", "PodGroupPodsCount"}
     assert set(NOT_BUILT).isdisjoint(cls.__name__ for cls in in_tree())
     assert all(name == one.name for name, one in NOT_BUILT.items())
 
@@ -122,7 +130,8 @@ def test_arguments_have_their_defaults() -> None:
 
 def test_arguments_that_nobody_gave_are_those_of_the_default_configuration() -> None:
     given = default_configuration(GATES_ON).profiles[0].plugin_config
-    assert {name: one.args_type() for name, one in KNOWN.items() if one.args_type is not None} == given
+    types = {name: one.args_type for name, one in KNOWN.items() if one.args_type is not None}
+    assert {name: args_type().defaulted(GATES_ON) for name, args_type in types.items()} == given
     assert all(isinstance(args, msgspec.Struct) for args in given.values())
 
 
@@ -148,8 +157,8 @@ def test_the_default_profile_runs_upstreams_plugins() -> None:
         ("ImageLocality", 1),
     )
     assert [name for name, _ in resolved["filter"]] == [
-        "NodeUnschedulable",
         "NodeName",
+        "NodeUnschedulable",
         "TaintToleration",
         "NodeAffinity",
         "NodePorts",
@@ -163,5 +172,27 @@ def test_the_default_profile_runs_upstreams_plugins() -> None:
         "DynamicResources",
         "NodeDeclaredFeatures",
     ]
+    assert [name for name, _ in resolved["pre_filter"]][:4] == [
+        "NodeName",
+        "NodeUnschedulable",
+        "TaintToleration",
+        "NodeAffinity",
+    ]
     assert [name for name, _ in resolved["post_filter"]] == ["DynamicResources", "DefaultPreemption"]
+    assert [name for name, _ in resolved["pod_group_post_filter"]] == ["DynamicResources", "DefaultPreemption"]
     assert resolved["permit"] == ()
+
+
+def test_before_1_37_cordoned_nodes_were_looked_at_first_and_three_filters_were_not_prepared() -> None:
+    gates = default_gates("1.36")
+    [profile] = default_configuration(gates).profiles
+    resolved = resolve(profile, known_in(gates))
+    assert [name for name, _ in resolved["filter"]][:3] == ["NodeUnschedulable", "NodeName", "TaintToleration"]
+    assert [name for name, _ in resolved["pre_filter"]][:2] == ["NodeAffinity", "NodePorts"]
+    assert "DeferredPodScheduling" not in known_in(gates)
+
+
+def test_deferred_pod_scheduling_comes_before_the_fit_where_its_gate_is_on() -> None:
+    [profile] = default_configuration(GATES_ON).profiles
+    listed = [plugin.name for plugin in profile.plugins.multi_point.enabled]
+    assert listed[listed.index("NodeResourcesFit") - 1] == "DeferredPodScheduling"

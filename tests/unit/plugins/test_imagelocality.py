@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from stowplan.config.feature_gates import default_gates
 from stowplan.plugins.imagelocality import ImageLocality
+from stowplan.testing import LocalHandle
 from tests.unit.plugins.small_cluster import SmallCluster, make_node, make_pod
 
 MIB = 1024 * 1024
@@ -61,8 +63,8 @@ def containers(*images: str) -> list[dict[str, str]]:
                 "containers": containers("repo/none:v1"),
                 "volumes": [{"name": "v", "image": {"reference": "repo/rare:v1"}}],
             },
-            {"a": 18, "b": 0, "c": 0, "d": 0},
-            id="image volumes add bytes but do not raise the bar",
+            {"a": 8, "b": 0, "c": 0, "d": 0},
+            id="image volumes add bytes and raise the bar: (200-23)/(2000-23)",
         ),
         pytest.param(
             {"containers": containers("repo/rare:v1", "repo/rare:v1")},
@@ -72,7 +74,15 @@ def containers(*images: str) -> list[dict[str, str]]:
     ],
 )
 def test_score(spec: dict[str, Any], expected: dict[str, int]) -> None:
-    assert cluster().scores(ImageLocality(), make_pod(**spec)) == expected
+    assert cluster().scores(ImageLocality(LocalHandle()), make_pod(**spec)) == expected
+
+
+def test_before_1_37_image_volumes_did_not_raise_the_bar() -> None:
+    handle = LocalHandle()
+    handle.feature_gates = default_gates("1.36")
+    volumes = [{"name": "v", "image": {"reference": "repo/rare:v1"}}]
+    pod = make_pod(containers=containers("repo/none:v1"), volumes=volumes)
+    assert cluster().scores(ImageLocality(handle), pod) == {"a": 18, "b": 0, "c": 0, "d": 0}
 
 
 @pytest.mark.parametrize(
@@ -87,12 +97,12 @@ def test_score(spec: dict[str, Any], expected: dict[str, int]) -> None:
 def test_names_are_completed(written: str, reported: str) -> None:
     held = {"images": [{"names": ["other", reported], "sizeBytes": 1000 * MIB}]}
     only = SmallCluster(make_node("node", status=held))
-    assert only.scores(ImageLocality(), make_pod(containers=containers(written))) == {"node": 100}
+    assert only.scores(ImageLocality(LocalHandle()), make_pod(containers=containers(written))) == {"node": 100}
 
 
 def test_the_spread_follows_the_cluster() -> None:
     growing = SmallCluster(node("a", rare=800))
     pod = make_pod(containers=containers("repo/rare:v1"))
-    assert growing.scores(ImageLocality(), pod) == {"a": 79}
+    assert growing.scores(ImageLocality(LocalHandle()), pod) == {"a": 79}
     growing.table.add_node(node("b"))
-    assert growing.scores(ImageLocality(), pod) == {"a": 38, "b": 0}
+    assert growing.scores(ImageLocality(LocalHandle()), pod) == {"a": 38, "b": 0}

@@ -501,11 +501,89 @@ def test_moves_are_counted_by_place_and_cause() -> None:
     room.happens()
     room.pop(1)
     assert room.queue.places.incoming == {
-        ("active", "UnschedulablePodAdd"): 1,
+        ("active", "UnscheduledPodAdd"): 1,
         ("unschedulable", "ScheduleAttemptFailure"): 1,
         ("backoff", "NodeAdd"): 1,
         ("active", "PopFromBackoffQ"): 1,
     }
+
+
+def test_entities_are_counted_where_they_do_not_go_to_the_queue_that_the_strategy_names() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), by="Roomy")
+    room.happens(at=0)
+    room.pop(1)
+    room.give_back("p", 1, rejected_by=["Roomy"])
+    room.happens(at=60)
+    # It was added; its refusal left it where refused pods go, the first node put it to backoff as said; the second came
+    # when its wait was over, and so it was tried at once.
+    assert room.queue.places.incoming_entities == {
+        ("active", "UnscheduledPodAdd", "pod"): 1,
+        ("active", "NodeAdd", "pod"): 1,
+    }
+
+
+def test_a_gated_entity_is_counted_as_unschedulable() -> None:
+    room = WaitingRoom()
+    room.shut.add("p")
+    room.add(pod("p"))
+    assert room.queue.places.incoming_entities == {("unschedulable", "UnscheduledPodAdd", "pod"): 1}
+
+
+@pytest.mark.parametrize(
+    ("limits", "label"),
+    [
+        pytest.param(QueueLimits(), "UnscheduledPodAdd", id="as added"),
+        pytest.param(QueueLimits(counts_strangers_as_added=False), "UnscheduledPodUpdate", id="as updated, in 1.36"),
+    ],
+)
+def test_a_pod_that_is_first_heard_of_by_an_update_is_counted(limits: QueueLimits, label: str) -> None:
+    room = WaitingRoom(limits)
+    room.update(pod("p"), relabelled(pod("p")))
+    assert room.queue.places.incoming == {("active", label): 1}
+
+
+@pytest.mark.parametrize(
+    ("limits", "on_node"),
+    [
+        pytest.param(QueueLimits(), ["p"], id="counts on its node"),
+        pytest.param(QueueLimits(nominates_gated=False), [], id="counts nowhere, in 1.36"),
+    ],
+)
+def test_a_gated_pod_that_comes_nominated(limits: QueueLimits, on_node: list[str]) -> None:
+    room = WaitingRoom(limits)
+    room.shut.add("p")
+    room.add(make_pod("p").nominated_to("n").build())
+    assert [one.name for one in room.queue.nominations.on("n")] == on_node
+
+
+def test_a_plugin_names_the_pods_that_a_change_may_concern() -> None:
+    room = WaitingRoom(QueueLimits(narrows=True))
+    for name in ("first", "second"):
+        room.refuse(pod(name), by="Naming")
+    room.happens(ObjectChange(changes.NODE_ADD, None, make_node("first").build()))
+    assert room.places == {"first": "backoff", "second": "unschedulable"}
+
+
+def test_a_plugin_that_names_nobody_leaves_it_to_the_hints() -> None:
+    room = WaitingRoom(QueueLimits(narrows=True))
+    room.refuse(pod("first"), by="Naming")
+    room.happens(ObjectChange(changes.NODE_ADD, None, make_node("everybody").build()))
+    assert room.places == {"first": "backoff"}
+
+
+def test_nobody_else_is_asked_about_a_change_that_a_plugin_has_narrowed() -> None:
+    room = WaitingRoom(QueueLimits(narrows=True))
+    room.refuse(pod("other"), by="Roomy")
+    room.happens(ObjectChange(changes.NODE_ADD, None, make_node("first").build()))
+    assert room.places == {"other": "unschedulable"}
+
+
+def test_without_the_gate_pods_are_not_named() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("second"), by="Naming")
+    room.happens(ObjectChange(changes.NODE_ADD, None, make_node("first").build()))
+    assert room.places == {"second": "backoff"}
 
 
 def test_the_first_moment_a_pod_could_be_tried_is_kept() -> None:

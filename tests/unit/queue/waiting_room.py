@@ -11,6 +11,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action, ObjectChange
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.queuesort import PrioritySort
 from stowplan.queue.entry import Place, QueuedPod
@@ -21,13 +22,20 @@ from stowplan.testing import make_node, make_pod
 
 NODE_ADDED = ObjectChange(changes.NODE_ADD, None, make_node("new").build())
 
-#: Who awaits what: `Roomy` any new node, `Picky` none that comes, `Gate` the pod's own labels.
+#: Who awaits what: `Roomy` any new node, `Picky` none that comes, `Gate` the pod's own labels, `Naming` a node of its
+#: name.
 AWAITED: dict[str, tuple[Awaited, ...]] = {
     "Roomy": (Awaited(changes.NODE, Action.ADD),),
     "Picky": (Awaited(changes.NODE, Action.ADD, lambda pod, old, new: False),),
     "Broken": (Awaited(changes.NODE, Action.ADD, lambda pod, old, new: bool(1 // 0)),),
     "Gate": (Awaited(changes.POD, Action.UPDATE_POD_LABEL, lambda pod, old, new: changes.is_same(pod, new)),),
+    "Naming": (Awaited(changes.NODE, Action.ADD, None, lambda old, new: named_after(new)),),
 }
+
+
+def named_after(node: Node) -> Callable[[Pod], bool] | None:
+    """Return a test for the pod that has the name of a node; a node `everybody` may be for all."""
+    return None if node.name == "everybody" else lambda pod: pod.name == node.name
 
 
 class WaitingRoom:

@@ -18,6 +18,7 @@ from stowplan.table.table import Table
 from stowplan.testing import PodBuilder, make_pod
 
 WEB = make_pod("web-1").label("app", "web").requests(cpu="1")
+SCHEDULED = Condition(type="PodScheduled", reason="Unschedulable")
 PENDING = Condition(type="PodResizePending", reason="Infeasible")
 
 
@@ -59,7 +60,7 @@ def held(cpu: str) -> tuple[ContainerStatus, ...]:
         pytest.param(with_meta(resource_version="7", generation=3), id="version and generation"),
         pytest.param(with_spec(service_account_name="robot"), id="service account"),
         pytest.param(volume(emptyDir={}), id="a volume that exists on every node"),
-        pytest.param(with_status(conditions=(PENDING,)), id="a condition without anything held"),
+        pytest.param(with_status(conditions=(SCHEDULED,)), id="a condition that is of no resize"),
     ],
 )
 def test_pods_that_no_plugin_can_tell_apart_are_alike(other: Pod) -> None:
@@ -92,6 +93,7 @@ def test_pods_that_no_plugin_can_tell_apart_are_alike(other: Pod) -> None:
         pytest.param(with_spec(resource_claims=(PodResourceClaim(name="gpu"),)), id="resource claims"),
         pytest.param(volume(persistentVolumeClaim={"claimName": "data"}), id="a volume that binds it to some nodes"),
         pytest.param(with_status(container_statuses=held("2")), id="a resize under way"),
+        pytest.param(with_status(conditions=(PENDING,)), id="a resize that is never granted, whatever is held"),
     ],
 )
 def test_pods_that_some_plugin_tells_apart_differ(other: Pod) -> None:

@@ -37,7 +37,7 @@ class PreFiltering:
         self.restated: list[str] | None = None
         self._plugins = profile.pre_filter
         self._watch = AnswerWatch(reads, profile.stopwatch)
-        # As many as plugins were asked: all, or up to the first that refused the pod.
+        # As many as plugins were asked: all, or up to the first that refused the pod, or left no node.
         self._answers: list[Any] = []
         self._is_new = True
 
@@ -72,12 +72,19 @@ class PreFiltering:
         return None if is_more else restated
 
     def _ask(self, pod: Pod, nodes: Nodes, stale: Collection[int]) -> None:
-        """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod."""
+        """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod or its nodes."""
+        left: frozenset[str] | None = None
+        answers = self._answers
         for index in range(len(self._plugins)):
-            if index >= len(self._answers) or index in stale:
-                self._answers[index : index + 1] = [self._put(pod, nodes, index)]
-            if isinstance(self._answers[index], Rejection):
-                del self._answers[index + 1 :]
+            if index >= len(answers):
+                answers.append(self._put(pod, nodes, index))
+            elif index in stale:
+                answers[index] = self._put(pod, nodes, index)
+            answer = answers[index]
+            if isinstance(answer, Narrowed):
+                left = answer.names if left is None else left & answer.names
+            if isinstance(answer, Rejection) or (left is not None and not left):
+                del answers[index + 1 :]
                 return
 
     def _put(self, pod: Pod, nodes: Nodes, index: int) -> Any:
@@ -91,8 +98,7 @@ class PreFiltering:
         prepared: list[str] = []
         for plugin, value in zip(self._plugins, self._answers, strict=False):
             name = plugin.name
-            if not narrowings or frozenset.intersection(*narrowings.values()):
-                prepared.append(name)
+            prepared.append(name)
             match value:
                 case Skip():
                     skipped.append(name)
@@ -103,11 +109,13 @@ class PreFiltering:
                     self.states[name] = value.state
                 case _:
                     self.states[name] = value
+            if narrowings and not frozenset.intersection(*narrowings.values()):
+                # What the others would say no longer matters.
+                self.rejection = _contradiction(sorted(narrowings))
+                break
         self.skipped, self.prepared = frozenset(skipped), frozenset(prepared)
         self.narrowed = frozenset.intersection(*narrowings.values()) if narrowings else None
         self.narrowed_by = tuple(narrowings)
-        if self.rejection is None and self.narrowed is not None and not self.narrowed:
-            self.rejection = _contradiction(sorted(narrowings))
 
 
 def _contradiction(plugins: list[str]) -> Rejection:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.contract import MAX_SCORE, Normalize, PreScore, Score, Skip
+from stowplan.framework.contract import MAX_SCORE, Indifferent, Normalize, PreScore, Score, Skip
 from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, AnswerWatch, ask_normalize, ask_score, union
 from stowplan.framework.kept.incremental import FEW_ROWS, RowAmounts, ScoresAmounts
 from stowplan.framework.plugin_faults import Blame, PluginError
@@ -84,8 +84,7 @@ class Ranking:
     @property
     def skipped(self) -> frozenset[str]:
         """The plugins that had nothing to say in PreScore, whether they score or not."""
-        skipped = (step.plugin.name for step in self._steps if isinstance(step.state, Skip))
-        return self._skipped_unscored.union(skipped)
+        return self._skipped_unscored.union(step.plugin.name for step in self._steps if _is_left_out(step.state))
 
     def by_plugin(self) -> dict[str, tuple[Scores, Scores, int]]:
         """Return, for every plugin that scored, its raw and normalised scores by row, and its weight."""
@@ -94,6 +93,9 @@ class Ranking:
             if step.weighted is not None:
                 normalized = step.weighted // step.weight
                 found[step.plugin.name] = (normalized if step.raw is None else step.raw, normalized, step.weight)
+            elif isinstance(step.state, Indifferent):
+                nothing = np.zeros_like(self.total)
+                found[step.plugin.name] = (nothing, nothing, step.weight)
         return found
 
     def refresh(self, pod: Pod, feasible: Mask, few: Nodes | None = None, amounts: AmountsOf | None = None) -> None:
@@ -150,7 +152,7 @@ class Ranking:
         is_first = self._feasible_position < 0
         if not stale and not is_first:
             return
-        skipped = [plugin.name for plugin in self._unscored if isinstance(self._pre_score(pod, -1, plugin), Skip)]
+        skipped = [plugin.name for plugin in self._unscored if _is_left_out(self._pre_score(pod, -1, plugin))]
         self._skipped_unscored = frozenset(skipped)
         for index, step in enumerate(self._steps):
             if step.pre_score is not None and (is_first or index in stale):
@@ -245,6 +247,11 @@ class Ranking:
         """Add up the scores of some rows."""
         parts = [step.weighted[rows] for step in self._steps if step.weighted is not None]
         self.total[rows] = np.where(feasible[rows], sum(parts), INFEASIBLE)
+
+
+def _is_left_out(state: Any) -> bool:
+    """Say whether a plugin has nothing to say; one that gives every row 0 has, though nothing need be added up."""
+    return isinstance(state, Skip) and not isinstance(state, Indifferent)
 
 
 def _own(scores: Scores) -> Scores:

@@ -85,11 +85,13 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
     """
 
     args_type = DefaultPreemptionArgs
+    idle_points = frozenset({"pod_group_post_filter"})
     lists = ("PodDisruptionBudget",)
 
     def __init__(self, handle: PreemptingHandle, args: DefaultPreemptionArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._args = args
+        self._tells_placement = handle.feature_gates.changed("PreemptionTellsPlacement")
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
@@ -103,12 +105,12 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
             error = found.error()
             return _rejection(error, Code.ERROR) if error else Withdrawn(_rejection(found.message()))
         if self._handle.asks_before_preempting(pod):
-            return Proposed(found.candidates, _settle, _fail)
-        return _nominated(found.best())
+            return Proposed(found.candidates, self._settle, _fail)
+        return self._nominated(found.best())
 
     def events(self) -> tuple[Awaited, ...]:
         # A pod gone is when to look again whether the pod may be tried; whether it is worth it is for others to say.
-        return (Awaited(changes.POD, Action.DELETE, lambda pod, old, new: False),)
+        return (Awaited(changes.ASSIGNED_POD, Action.DELETE, lambda pod, old, new: False),)
 
     def why_ineligible(self, pod: Pod, attempt: Attempt) -> str:
         """Return why the pod may not preempt; empty if it may."""
@@ -128,17 +130,17 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         start = self._handle.draw(len(rows)) if len(rows) else 0
         return search.run(np.roll(rows, -start), self._args.enough(len(rows)))
 
+    def _settle(self, candidates: Sequence[Preemption]) -> Nominated | Rejection:
+        return self._nominated(candidate_nodes.pick(candidates)) if candidates else _rejection(NO_CANDIDATE)
 
-def _settle(candidates: Sequence[Preemption]) -> Nominated | Rejection:
-    return _nominated(candidate_nodes.pick(candidates)) if candidates else _rejection(NO_CANDIDATE)
+    def _nominated(self, preemption: Preemption) -> Nominated:
+        node_name, victims = preemption.node_name, len(preemption.victims)
+        text = f"preemption: found a potential placement for pod on node {node_name}, preempting {victims} victims"
+        return Nominated(node_name, preemption, text if self._tells_placement else "")
 
 
 def _fail(problem: str) -> Rejection:
     return _rejection(problem, Code.ERROR)
-
-
-def _nominated(preemption: Preemption) -> Nominated:
-    return Nominated(preemption.node_name, preemption)
 
 
 def _rejection(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:

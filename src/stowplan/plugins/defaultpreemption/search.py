@@ -37,7 +37,8 @@ class VictimSearch:
         self._pod = pod
         self._attempt = attempt
         self._pods = handle.pods
-        self._budgets = Budgets(handle.listers.list(PodDisruptionBudget))
+        stops = handle.feature_gates.changed("FirstViolatedBudgetEndsTheCount")
+        self._budgets = Budgets(handle.listers.list(PodDisruptionBudget), stops_at_first=stops)
         self._nominated = _nominated(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:
@@ -110,7 +111,8 @@ def _nominated(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> Nominate
 class Budgets:
     """All budgets of the cluster during one search; which of them are about a pod is found once for all pods alike."""
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+    def __init__(self, budgets: Iterable[PodDisruptionBudget], *, stops_at_first: bool) -> None:
+        self._stops_at_first = stops_at_first
         self._by_namespace: dict[str, list[tuple[PodDisruptionBudget, Selector]]] = {}
         self._about: dict[PodShape, tuple[PodDisruptionBudget, ...]] = {}
         for budget in budgets:
@@ -124,7 +126,8 @@ class Budgets:
     def violated_by(self, pods: Sequence[PlacedPod]) -> list[bool]:
         """Say of each pod of a node whether evicting it, after all before it, goes over one of its budgets.
 
-        A pod counts against every budget that is about it, except one that has its eviction on record already.
+        A pod counts against every budget that is about it, except one that has its eviction on record already; and
+        since 1.37, against none that comes after one that it violates.
         """
         left: dict[str, int] = {}
         return [self._take(placed.pod, self._of(placed), left) for placed in pods]
@@ -136,6 +139,8 @@ class Budgets:
                 allowed = left.get(budget.key, budget.status.disruptions_allowed) - 1
                 left[budget.key] = allowed
                 is_over = is_over or allowed < 0
+                if is_over and self._stops_at_first:
+                    break
         return is_over
 
     def _of(self, placed: PlacedPod) -> tuple[PodDisruptionBudget, ...]:

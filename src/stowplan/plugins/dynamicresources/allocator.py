@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+import msgspec
+
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowplan.model.dra import (
     AllocationResult,
@@ -19,8 +21,9 @@ from stowplan.model.dra import (
 )
 from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState
-from stowplan.plugins.dynamicresources.capacity import AvailableCounters
+from stowplan.plugins.dynamicresources.capacity import CapacityRules
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
+from stowplan.plugins.dynamicresources.claim_constraints import constraints
 from stowplan.plugins.dynamicresources.claim_requests import (
     MAX_DEVICES,
     AllocationError,
@@ -29,6 +32,7 @@ from stowplan.plugins.dynamicresources.claim_requests import (
     RequestSpec,
 )
 from stowplan.plugins.dynamicresources.claims import FindClass
+from stowplan.plugins.dynamicresources.counters import AvailableCounters
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError, OfferedDevice
 from stowplan.plugins.dynamicresources.search import (
@@ -58,12 +62,13 @@ class Allocator:
         allocated: AllocatedState,
         cel: CelPrograms,
     ) -> None:
-        features = inventory.features
+        features = self._features = inventory.features
         self._claims = [ClaimRequests(index, claim, find_class, features) for index, claim in enumerate(claims)]
         self._inventory = inventory
         # What a claim needs, if it is the same on every node.
         self._everywhere: list[NodeRequests | None] = [None] * len(self._claims)
-        self._context = SearchContext(allocated, AvailableCounters(allocated), features, cel)
+        counters = AvailableCounters(allocated, features)
+        self._context = SearchContext(allocated, counters, CapacityRules(features), features, cel)
 
     def allocate(self, node: Node, is_late: IsLate = never) -> tuple[AllocationResult, ...] | None:
         """Return one result for each claim, in their order; None if they do not fit on the node.
@@ -82,9 +87,8 @@ class Allocator:
             if any(pool.is_invalid for pool in reachable.pools):
                 raise NodeAllocationError("invalid resource pools were encountered")
             return None
-        features = self._inventory.features
         return tuple(
-            _allocation(claim.claim, devices, node.name, features)
+            _allocation(claim.claim, devices, node.name, self._features)
             for claim, devices in zip(self._claims, given, strict=True)
         )
 
@@ -92,21 +96,30 @@ class Allocator:
         """Return what a claim needs on a node, and put up its constraints. Raise AllocationError."""
         claim, requests = self._claims[index], self._everywhere[index]
         if requests is None:
-            requests = _node_requests(claim, allocating)
+            requests = _node_requests(claim, allocating, self._features)
             if not claim.wants_all:
                 self._everywhere[index] = requests
         if claim.claim.spec.devices.constraints:
-            allocating.constraints[index] = claim.constraints()
+            allocating.constraints[index] = constraints(claim.claim, self._features, self._context.cel)
         return requests
 
 
-def _node_requests(claim: ClaimRequests, allocating: AllocatingDevices) -> NodeRequests:
+def _node_requests(claim: ClaimRequests, allocating: AllocatingDevices, features: Features) -> NodeRequests:
     """Return how many devices each request of a claim needs on a node. Raise AllocationError."""
-    requests = [tuple(_node_request(spec, allocating) for spec in alternatives) for alternatives in claim.requests]
-    least = sum(min(wanted.needed for wanted in alternatives) for alternatives in requests)
-    if least > MAX_DEVICES:
+    requests: list[tuple[NodeRequest, ...]] = []
+    total = 0
+    for alternatives in claim.requests:
+        requests.append(tuple(_node_request(spec, allocating) for spec in alternatives))
+        least = min(wanted.needed for wanted in requests[-1])
+        if total + least > MAX_DEVICES and features.rules.limit_by_request:
+            raise AllocationError(
+                f"claim {claim.claim.key}, request {alternatives[0].main_request}: adding {least} devices exceeds the"
+                f" claim limit of {MAX_DEVICES}, with {total} already accounted for"
+            )
+        total += least
+    if total > MAX_DEVICES:
         raise AllocationError(
-            f"claim {claim.claim.key}: number of requested devices {least} exceeds the claim limit of {MAX_DEVICES}"
+            f"claim {claim.claim.key}: number of requested devices {total} exceeds the claim limit of {MAX_DEVICES}"
         )
     return requests
 
@@ -128,7 +141,7 @@ def _all_devices(spec: RequestSpec, allocating: AllocatingDevices) -> Iterator[O
             raise AllocationError(
                 f"{spec.where}: asks for all devices, but resource pool {pool.id} is currently {state}"
             )
-        yield from (offered for offered in pool.devices if allocating.suits(spec, offered))
+        yield from (offered for offered in pool.devices if allocating.is_meant(spec, offered))
 
 
 # A prioritized list has at most so many alternatives; the first is worth most.
@@ -142,7 +155,7 @@ def _allocation(
     return AllocationResult(
         devices=DeviceAllocationResult(
             results=tuple(_result(claim, number, each, features) for number, each in enumerate(given)),
-            config=tuple(_config(claim, given)),
+            config=tuple(_config(claim, given, features)),
         ),
         node_selector=_node_selector(claim, given, node_name, features),
     )
@@ -177,6 +190,7 @@ def _result(claim: ResourceClaim, number: int, given: GivenDevice, features: Fea
         binding_failure_conditions=device.binding_failure_conditions if has_conditions else (),
         share_id=_share_id(claim, number, given) if given.consumed is not None else None,
         consumed_capacity=dict(given.consumed or {}),
+        skip_node_operations=given.offered.origin.spec.skip_node_operations if features.is_experimental else (),
     )
 
 
@@ -186,14 +200,23 @@ def _share_id(claim: ResourceClaim, number: int, given: GivenDevice) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
-def _config(claim: ResourceClaim, given: Sequence[GivenDevice]) -> Iterator[DeviceConfiguration]:
+def _config(claim: ResourceClaim, given: Sequence[GivenDevice], features: Features) -> Iterator[DeviceConfiguration]:
     """Yield the configuration of the classes, each once, then that of the claim."""
     chosen = {each.spec.main_request: each.spec for each in given}
     specs = [chosen[request.name] for request in claim.spec.devices.requests if request.name in chosen]
-    yield from _config_of_classes(specs)
+    once = features.rules.config_is_written_once
+    for config in (*_config_of_classes(specs), *_config_of_claim(claim, specs, once=once)):
+        is_for_all = once and all(_is_meant(config, spec) for spec in specs)
+        yield msgspec.structs.replace(config, requests=()) if is_for_all else config
+
+
+def _config_of_claim(
+    claim: ResourceClaim, specs: Sequence[RequestSpec], *, once: bool
+) -> Iterator[DeviceConfiguration]:
     for config in claim.spec.devices.config:
-        # As upstream: once for each request it is meant for.
-        for _ in [spec for spec in specs if _is_meant(config, spec)] if config.requests else [None]:
+        meant = [spec for spec in specs if _is_meant(config, spec)] if config.requests else [None]
+        # The first releases write it for each request it is meant for.
+        for _ in meant[:1] if once else meant:
             yield DeviceConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
 
 

@@ -1,42 +1,124 @@
-"""Consumable capacity and counters: how much a request takes of a device, or a device of its pool, and what is left.
+"""Consumable capacity: how much a request takes of a device that several claims share, and whether that is left.
 
-`is_left` and `consumed` are about one device that several claims share (DRAConsumableCapacity); the counters are those
-that the devices of a pool share (DRAPartitionableDevices).
+`CapacityRules` is DRAConsumableCapacity, with the steps of DRAFractionalCapacityRange. What the devices of a pool share
+with each other is in `counters.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
 
 from stowplan.model.device_pool import CapacityRange, CapacityRequestPolicy, Device, DeviceCapacity
 from stowplan.model.quantity import BINARY_SI, Quantity
-from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId, PoolId
-from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice
+from stowplan.plugins.dynamicresources.features import Features
 
-#: Amounts by the name of the capacity, and by counter set and counter.
+#: Amounts by the name of the capacity.
 Amounts = Mapping[str, Quantity]
-CounterAmounts = dict[tuple[str, str], Quantity]
+NOTHING: Final[Amounts] = MappingProxyType({})
+_MOST: Final = 2**63 - 1
+_UNREPRESENTABLE: Final = "capacity request cannot be represented in the device's range arithmetic"
 
 
-def consumed(device: Device, requested: Amounts) -> dict[str, Quantity]:
-    """Return how much a request takes of each capacity of a device, rounded up to what its policy allows."""
-    return {name: _consumed(capacity, requested.get(name)) for name, capacity in device.capacity.items()}
+class CapacityError(Exception):
+    """An amount that nobody can reckon with; the text is upstream's."""
 
 
-def is_left(device: Device, requested: Amounts, taken: Amounts, about_to_be_taken: Amounts) -> bool:
-    """Say whether a device has what a request takes, besides what is taken already; its policies must allow it."""
-    if any(name not in device.capacity for name in requested):
-        return False
-    for name, capacity in device.capacity.items():
-        amount = _consumed(capacity, requested.get(name))
-        if _is_against(capacity.request_policy, amount):
+class CapacityRules:
+    """By which rules amounts are rounded, allowed and compared."""
+
+    def __init__(self, features: Features) -> None:
+        self._has_fractions = features.fractional_capacity
+        self._is_strict = features.rules.amounts_must_be_sound
+
+    def consumed(self, device: Device, requested: Amounts) -> dict[str, Quantity]:
+        """Return how much a request takes of each capacity of a device, rounded up to what its policy allows.
+
+        Raise CapacityError.
+        """
+        taken: dict[str, Quantity] = {}
+        for name, capacity in device.capacity.items():
+            try:
+                taken[name] = self._consumed(capacity, requested.get(name))
+            except CapacityError as error:
+                raise CapacityError(f'capacity "{name}": {error}') from error
+            if self._is_strict and taken[name].sign < 0:
+                raise CapacityError(f'capacity "{name}": capacity value is negative')
+        return taken
+
+    def is_left(self, device: Device, requested: Amounts, *taken: Amounts) -> bool:
+        """Say whether a device has what a request takes, besides what is taken already; its policies must allow it.
+
+        Raise CapacityError.
+        """
+        if any(name not in device.capacity for name in requested):
             return False
-        for others in (taken, about_to_be_taken):
-            if name in others:
-                amount = amount + others[name]
-        if amount > capacity.value:
+        for name, amount in self.consumed(device, requested).items():
+            capacity = device.capacity[name]
+            if self._is_against(capacity.request_policy, amount):
+                return False
+            for others in taken:
+                if name in others:
+                    amount = amount + others[name]
+            if amount > capacity.value:
+                return False
+        return True
+
+    def _consumed(self, capacity: DeviceCapacity, requested: Quantity | None) -> Quantity:
+        policy = capacity.request_policy
+        if requested is None:
+            return policy.default if policy is not None and policy.default is not None else capacity.value
+        if policy is None:
+            return requested
+        if policy.valid_range is not None and policy.valid_range.min is not None:
+            return self._round_up(requested, policy.valid_range, policy.valid_range.min)
+        # The list is sorted.
+        return next((valid for valid in policy.valid_values if requested <= valid), requested)
+
+    def _round_up(self, requested: Quantity, allowed: CapacityRange, least: Quantity) -> Quantity:
+        step = allowed.step
+        if requested < least:
+            return least
+        if step is None or step.value == 0:
+            return requested
+        if not self._is_strict:
+            steps = -((least.value - requested.value) // step.value)
+            return Quantity.of(least.value + step.value * steps, BINARY_SI)
+        if not self._counts_thousandths(allowed):
+            return _whole(requested, least, step)
+        if not _is_in_thousandths(requested):
+            raise CapacityError(f"{_UNREPRESENTABLE}: request {requested.canonical} is not a representable milli value")
+        total = _stepped(requested.milli_value, least.milli_value, step.milli_value)
+        if total > _MOST:
+            what = f"rounding request {requested.canonical} up to the next step passes the milli-value range"
+            raise CapacityError(f"{_UNREPRESENTABLE}: {what}")
+        whole, rest = divmod(total, 1000)
+        return Quantity.of_milli(total, step.format) if rest else Quantity.of(whole, step.format)
+
+    def _counts_thousandths(self, allowed: CapacityRange) -> bool:
+        """Say whether the steps of a range are reckoned with in thousandths: if all that it says is in thousandths."""
+        said = [each for each in (allowed.min, allowed.max, allowed.step) if each is not None]
+        if not self._has_fractions or not all(map(_is_in_thousandths, said)):
             return False
-    return True
+        return allowed.step is None or allowed.step.milli_value >= 1
+
+    def _is_against(self, policy: CapacityRequestPolicy | None, amount: Quantity) -> bool:
+        if policy is None or amount == policy.default:
+            return False
+        if policy.valid_range is not None:
+            return self._is_outside(policy.valid_range, amount)
+        return bool(policy.valid_values) and amount not in policy.valid_values
+
+    def _is_outside(self, allowed: CapacityRange, amount: Quantity) -> bool:
+        least, step = allowed.min, allowed.step
+        if allowed.max is not None and amount > allowed.max:
+            return True
+        if step is None or step.value == 0 or least is None:
+            return False
+        if not self._counts_thousandths(allowed):
+            return (amount.value - least.value) % step.value != 0
+        return not _is_in_thousandths(amount) or (amount.milli_value - least.milli_value) % step.milli_value != 0
 
 
 def add(amounts: Amounts, more: Amounts) -> dict[str, Quantity]:
@@ -44,107 +126,20 @@ def add(amounts: Amounts, more: Amounts) -> dict[str, Quantity]:
     return {**amounts, **{name: amounts[name] + more[name] if name in amounts else more[name] for name in more}}
 
 
-def _consumed(capacity: DeviceCapacity, requested: Quantity | None) -> Quantity:
-    policy = capacity.request_policy
-    if requested is None:
-        return policy.default if policy is not None and policy.default is not None else capacity.value
-    if policy is None:
-        return requested
-    if policy.valid_range is not None and policy.valid_range.min is not None:
-        return _round_up(requested, policy.valid_range.min, policy.valid_range.step)
-    # The list is sorted.
-    return next((valid for valid in policy.valid_values if requested <= valid), requested)
+def _whole(requested: Quantity, least: Quantity, step: Quantity) -> Quantity:
+    """Round up to the next step in whole units. Raise CapacityError."""
+    if requested > Quantity.of(_MOST):
+        raise CapacityError(f"{_UNREPRESENTABLE}: request {requested.canonical} exceeds MaxInt64")
+    total = _stepped(requested.value, least.value, step.value)
+    if least.value >= 0 and total > _MOST:
+        what = f"rounding request {requested.canonical} up to the next step passes MaxInt64"
+        raise CapacityError(f"{_UNREPRESENTABLE}: {what}")
+    return Quantity.of(total, step.format)
 
 
-def _round_up(requested: Quantity, least: Quantity, step: Quantity | None) -> Quantity:
-    if requested < least:
-        return least
-    if step is None or step.value == 0:
-        return requested
-    steps = -((least.value - requested.value) // step.value)
-    return Quantity.of(least.value + step.value * steps, BINARY_SI)
+def _stepped(requested: int, least: int, step: int) -> int:
+    return least - (least - requested) // step * step
 
 
-def _is_against(policy: CapacityRequestPolicy | None, amount: Quantity) -> bool:
-    if policy is None or amount == policy.default:
-        return False
-    if policy.valid_range is not None:
-        return _is_outside(policy.valid_range, amount)
-    return bool(policy.valid_values) and amount not in policy.valid_values
-
-
-def _is_outside(allowed: CapacityRange, amount: Quantity) -> bool:
-    if allowed.max is not None and amount > allowed.max:
-        return True
-    if allowed.step is None or allowed.step.value == 0 or allowed.min is None:
-        return False
-    return (amount.value - allowed.min.value) % allowed.step.value != 0
-
-
-class AvailableCounters:
-    """What is left of the counters of each pool, besides the allocated devices; worked out once for each pool."""
-
-    def __init__(self, allocated: AllocatedState) -> None:
-        self._allocated = allocated
-        self._shared: frozenset[DeviceId] | None = None
-        self._left: dict[PoolId, CounterAmounts] = {}
-
-    def left(self, pool: DevicePool) -> CounterAmounts:
-        """Return what is left; it may be less than nothing."""
-        if pool.id in self._left:
-            return self._left[pool.id]
-        left = self._left[pool.id] = {
-            (counted.name, name): counter.value
-            for counted in pool.counters.values()
-            for name, counter in counted.counters.items()
-        }
-        for id, device in pool.all_devices():
-            if device.consumes_counters and self._is_in_use(id):
-                for key, amount in consumption(device).items():
-                    left[key] = left[key] - amount
-        return left
-
-    def _is_in_use(self, id: DeviceId) -> bool:
-        if self._shared is None:
-            self._shared = frozenset(share.device for share in self._allocated.shared)
-        return id in self._allocated.devices or id in self._shared or id in self._allocated.consumed
-
-
-class ConsumedCounters:
-    """What the devices that are being tried draw from the counters of their pools."""
-
-    def __init__(self, counters: AvailableCounters) -> None:
-        self._counters = counters
-        self._consumed: dict[PoolId, CounterAmounts] = {}
-
-    def consume(self, pool: DevicePool, offered: OfferedDevice) -> bool:
-        """Draw what a device consumes, if that is left."""
-        left = self._counters.left(pool)
-        if any(amount.sign < 0 for amount in left.values()):
-            return False
-        consumed = self._consumed.setdefault(pool.id, {})
-        wanted = {key: _sum(consumed.get(key), amount) for key, amount in consumption(offered.device).items()}
-        if any(left[key] < amount for key, amount in wanted.items()):
-            return False
-        consumed.update(wanted)
-        return True
-
-    def give_back(self, pool: DevicePool, offered: OfferedDevice) -> None:
-        """Take back what was consumed for a device."""
-        consumed = self._consumed[pool.id]
-        for key, amount in consumption(offered.device).items():
-            consumed[key] = consumed[key] - amount
-
-
-def consumption(device: Device) -> CounterAmounts:
-    """Return what a device consumes of each counter."""
-    amounts: CounterAmounts = {}
-    for each in device.consumes_counters:
-        for name, counter in each.counters.items():
-            key = each.counter_set, name
-            amounts[key] = _sum(amounts.get(key), counter.value)
-    return amounts
-
-
-def _sum(amount: Quantity | None, more: Quantity) -> Quantity:
-    return more if amount is None else amount + more
+def _is_in_thousandths(amount: Quantity) -> bool:
+    return Quantity.of_milli(amount.milli_value) == amount

@@ -27,9 +27,21 @@ from stowplan.cel.environment import (
     in_other_words,
 )
 from stowplan.cel.expressions import Token, closing, literal, split
+from stowplan.model.device_pool import DeviceAttribute
+from stowplan.plugins.dynamicresources import derived_attributes
 
 _ANSWERS: Final = ("BOOL", "DYN")
+_ANSWER_WORDS: Final = "bool or the unknown type"
+# Versions are maps of texts here.
+_SCALARS: Final = (*_ANSWERS, "INT", "STRING", "MAP<STRING, STRING>")
+_DERIVED: Final = (*_SCALARS, *(f"LIST<{scalar}>" for scalar in _SCALARS))
+_DERIVED_WORDS: Final = "a primitive scalar (string, integer, boolean, semver) or a list of these scalars"
 _MAPS: Final = ("attributes", "capacity")
+_NAMES: Final = {
+    "null": "null_type",
+    "duration": "google.protobuf.Duration",
+    "timestamp": "google.protobuf.Timestamp",
+}
 
 
 class CelCompiler:
@@ -42,8 +54,8 @@ class CelCompiler:
         self._typed = environment(_typed_variables())
         self._untyped = environment({"device": cel.Type.Map(STRING, DYN)})
 
-    def compile(self, expression: str) -> Program:
-        """Compile an expression that says yes or no. Raise ExpressionError."""
+    def compile(self, expression: str, *, is_derived: bool = False) -> Program:
+        """Compile an expression that says yes or no, or derives an attribute. Raise ExpressionError."""
         renamed = expressions.renamed(expression)
         text = with_empty_domains(renamed)
         try:
@@ -52,24 +64,21 @@ class CelCompiler:
             if "undeclared reference to 'device'" not in str(error):
                 raise ExpressionError(f"compilation failed: {self._fault(renamed, error)}") from error
             # The device as a whole is not known to the typed environment.
-            return self._program(self._untyped, text)
+            return self._program(self._untyped, text, is_derived)
         self._check(expression, expressions.read(self._typed.compile(renamed).serialize()), has_lists=self._has_lists)
-        kind = compiled.return_type().name()
-        if kind not in _ANSWERS and "has(" in text:
+        if "has(" in text and _wrong_kind(compiled, is_derived):
             # The library does not see a question in asking for a typed variable.
-            return self._program(self._untyped, text)
-        if kind not in _ANSWERS:
-            raise ExpressionError(f"must evaluate to bool or the unknown type, not {kind.lower()}")
-        return self._program(self._typed, text)
+            return self._program(self._untyped, text, is_derived)
+        return self._program(self._typed, text, is_derived)
 
-    def _program(self, environment: Any, text: str) -> Program:
+    def _program(self, environment: Any, text: str, is_derived: bool) -> Program:
         compiled = environment.compile(text)
         message = compiled.serialize()
         parsed = expressions.read(message)
         self._check(text, parsed, has_lists=True)
-        kind = compiled.return_type().name()
-        if kind not in _ANSWERS:
-            raise ExpressionError(f"must evaluate to bool or the unknown type, not {kind.lower()}")
+        wrong = _wrong_kind(compiled, is_derived)
+        if wrong:
+            raise ExpressionError(f"must evaluate to {_DERIVED_WORDS if is_derived else _ANSWER_WORDS}, not {wrong}")
         if not expressions.compares_dynamic(parsed) or expressions.EQUALS.decode() in text:
             return Program(compiled, compiled)
         # Names of one length, so that nothing else of the message changes.
@@ -100,18 +109,27 @@ class Program:
 
     def evaluate(self, device: Mapping[str, Any]) -> bool | str:
         """Return what the expression says of a device, given by its fields, or the error with which it fails."""
+        result = self._eval(device)
+        if isinstance(result, str):
+            return result
+        return bool(result.value()) if result.type().name() == "BOOL" else _not_bool(result.plain_value())
+
+    def derive(self, device: Mapping[str, Any]) -> DeviceAttribute | str:
+        """Return the attribute that the expression makes of a device, or the error with which it fails."""
+        result = self._eval(device)
+        if isinstance(result, str):
+            return result
+        return derived_attributes.of(result.plain_value(), result.type().name())
+
+    def _eval(self, device: Mapping[str, Any]) -> Any:
+        """Return a result, or the error as text."""
         variables = {f"device.{field}": value for field, value in device.items()}
         program = self._strict if values.VERSION in repr(device["attributes"]) else self._compiled
         try:
             result = program.eval(data={**variables, "device": device})
         except RuntimeError as error:
             return in_other_words(str(error))
-        value, kind = result.value(), result.type().name()
-        if kind == "BOOL":
-            return bool(value)
-        if kind == "ERROR":
-            return in_other_words(str(value))
-        return _not_bool(result.plain_value())
+        return in_other_words(str(result.value())) if result.type().name() == "ERROR" else result
 
 
 def reads(expression: str) -> frozenset[Read] | None:
@@ -162,6 +180,20 @@ def _typed_variables() -> dict[str, Any]:
         "device.attributes": cel.Type.Map(STRING, cel.Type.Map(STRING, DYN)),
         "device.capacity": cel.Type.Map(STRING, cel.Type.Map(STRING, CARRIER)),
     }
+
+
+def _wrong_kind(compiled: Any, is_derived: bool) -> str:
+    """Return what an expression evaluates to that it should not, "" if it is what it should be."""
+    kind = str(compiled.return_type().name())
+    return "" if kind in (_DERIVED if is_derived else _ANSWERS) else _in_words(kind)
+
+
+def _in_words(kind: str) -> str:
+    """Return a type in the words of the library that Kubernetes uses."""
+    words = kind.lower().replace("<", "(").replace(">", ")").replace("map(string, string)", values.QUANTITY)
+    for name, called in _NAMES.items():
+        words = words.replace(name, called)
+    return words
 
 
 def _not_bool(value: object) -> str:

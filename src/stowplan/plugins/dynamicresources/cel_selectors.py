@@ -1,4 +1,5 @@
 """CEL selectors: does a device have what an expression asks for. Each is compiled once, when it is first needed.
+Expressions that work out an attribute of a device (DRADerivedAttributes) are evaluated in the same way.
 
 Most devices of a cluster look alike to an expression, so what it said is remembered by what it read of a device. How an
 expression is compiled is in `cel_compiler.py`, which is loaded with the first one.
@@ -6,8 +7,8 @@ expression is compiled is in `cel_compiler.py`, which is loaded with the first o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from stowplan.cel import values
 from stowplan.cel.values import Carrier, VersionError
@@ -17,6 +18,8 @@ from stowplan.plugins.dynamicresources.pools import OfferedDevice
 
 if TYPE_CHECKING:
     from stowplan.plugins.dynamicresources.cel_compiler import CelCompiler, Program, Read
+
+T = TypeVar("T")
 
 # Answers that are kept for an expression; one that looks at names or addresses has another for every device.
 _MOST_ANSWERS: Final = 1 << 16
@@ -30,48 +33,82 @@ class CelError(Exception):
         self.stage = stage
 
 
+def with_hint(error: CelError) -> CelError:
+    """Return an error with upstream's advice, if it has any."""
+    if "no such key:" not in str(error):
+        return error
+    advice = "consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has()"
+    return CelError(error.stage, f"{error}. {advice} for optional fields")
+
+
 class CelPrograms:
     """Every expression that was used so far, compiled. Keep one for the life of the plugin."""
 
     def __init__(self, features: Features) -> None:
         self._features = features
         self._compiler: CelCompiler | None = None
-        self._selectors: dict[str, _Selector] = {}
+        self._selectors: dict[str, _Expression[bool]] = {}
+        self._derived: dict[str, _Expression[DeviceAttribute]] = {}
 
     def matches(self, expression: str, offered: OfferedDevice) -> bool:
         """Say whether a device has what an expression asks for. Raise CelError."""
         selector = self._selectors.get(expression)
         if selector is None:
-            selector = self._selectors[expression] = self._compile(expression)
-        return selector.matches(offered)
+            compiled = self._compile(expression, is_derived=False)
+            selector = self._selectors[expression] = _Expression(*compiled, self._features, _selected)
+        return selector.of(offered)
 
-    def _compile(self, expression: str) -> _Selector:
+    def derive(self, expression: str, offered: OfferedDevice) -> DeviceAttribute:
+        """Return the attribute that an expression works out for a device. Raise CelError."""
+        derived = self._derived.get(expression)
+        if derived is None:
+            compiled = self._compile(expression, is_derived=True)
+            derived = self._derived[expression] = _Expression(*compiled, self._features, _derived)
+        return derived.of(offered)
+
+    def _compile(self, expression: str, *, is_derived: bool) -> tuple[Program | CelError, frozenset[Read] | None]:
         # The library takes time to load, and many clusters have no claims.
         from stowplan.cel.environment import ExpressionError
         from stowplan.plugins.dynamicresources.cel_compiler import CelCompiler, reads
 
         if self._compiler is None:
-            self._compiler = CelCompiler(has_lists=self._features.list_type_attributes)
+            self._compiler = CelCompiler(has_lists=self._features.has_list_selectors)
         try:
-            program = self._compiler.compile(expression)
+            return self._compiler.compile(expression, is_derived=is_derived), reads(expression)
         except ExpressionError as error:
-            return _Selector(CelError("compile", str(error)), None, self._features)
-        return _Selector(program, reads(expression), self._features)
+            return CelError("compile", str(error)), None
 
 
-class _Selector:
+def _selected(program: Program, device: Mapping[str, Any]) -> bool | str:
+    return program.evaluate(device)
+
+
+def _derived(program: Program, device: Mapping[str, Any]) -> DeviceAttribute | str:
+    return program.derive(device)
+
+
+class _Expression(Generic[T]):
     """One expression and what it said so far."""
 
-    def __init__(self, program: Program | CelError, reads: frozenset[Read] | None, features: Features) -> None:
+    def __init__(
+        self,
+        program: Program | CelError,
+        reads: frozenset[Read] | None,
+        features: Features,
+        evaluate: Callable[[Program, Mapping[str, Any]], T | str],
+    ) -> None:
+        """`evaluate` returns what the program says of a device, or the error with which it fails."""
         self._program = program
         self._features = features
+        self._evaluate = evaluate
         # None: it may read any attribute or capacity.
         self._reads: list[Read] | None = None
         if reads is not None and not any(read.domain is not None and read.name is None for read in reads):
             self._reads = sorted(read for read in reads if read.domain is not None)
-        self._answers: dict[Hashable, bool | str] = {}
+        self._answers: dict[Hashable, T | str] = {}
 
-    def matches(self, offered: OfferedDevice) -> bool:
+    def of(self, offered: OfferedDevice) -> T:
+        """Return what it says of a device. Raise CelError."""
         if isinstance(self._program, CelError):
             raise self._program
         key = self._key(offered)
@@ -92,8 +129,8 @@ class _Selector:
         device, driver = offered.device, offered.id.driver
         return driver, device.allow_multiple_allocations, *[_find(offered, driver, read) for read in self._reads]
 
-    def _answer(self, program: Program, offered: OfferedDevice) -> bool | str:
-        return _fault(offered, self._features) or program.evaluate(_fields(offered, self._features))
+    def _answer(self, program: Program, offered: OfferedDevice) -> T | str:
+        return _fault(offered, self._features) or self._evaluate(program, _fields(offered, self._features))
 
 
 def _find(offered: OfferedDevice, driver: str, read: Read) -> DeviceAttribute | DeviceCapacity | None:
@@ -108,7 +145,7 @@ def _fault(offered: OfferedDevice, features: Features) -> str:
     for name, attribute in offered.device.attributes.items():
         if attribute.string_value is None and attribute.int_value is None and attribute.bool_value is None:
             try:
-                _value_of(attribute, features.list_type_attributes)
+                _value_of(attribute, features.has_list_selectors)
             except ValueError as error:
                 return f"attribute {name}: {error}"
     return ""
@@ -117,7 +154,7 @@ def _fault(offered: OfferedDevice, features: Features) -> str:
 def _fields(offered: OfferedDevice, features: Features) -> dict[str, Any]:
     """Return a device as expressions see it; what has no domain of its own is in the domain of the driver."""
     device, driver = offered.device, offered.id.driver
-    has_lists = features.list_type_attributes
+    has_lists = features.has_list_selectors
     attributes = {name: _value_of(attribute, has_lists) for name, attribute in device.attributes.items()}
     capacity = {name: values.of_quantity(each.value) for name, each in device.capacity.items()}
     return {

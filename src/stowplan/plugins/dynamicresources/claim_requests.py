@@ -1,8 +1,7 @@
-"""Requests of claims as the search takes them: one `RequestSpec` for each request or subrequest, checked for problems;
-and the constraints of a claim over the devices it is given: one attribute the same for all, or different for each.
+"""Requests of claims as the search takes them: one `RequestSpec` for each request or subrequest, checked for problems.
 
 A problem is only raised when the search gets there, because an earlier request may fail for another reason. The search
-is in `search.py`; it tells the constraints of every device that is tried (`add`) and taken back (`remove`), in order.
+is in `search.py`; what a claim asks of its devices together is in `claim_constraints.py`.
 """
 
 from __future__ import annotations
@@ -24,13 +23,9 @@ from stowplan.model.dra import (
 from stowplan.model.quantity import Quantity
 from stowplan.plugins.dynamicresources.claims import FindClass
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.pools import OfferedDevice
 
 #: So many devices fit into the status of a claim.
 MAX_DEVICES: Final = 32
-#: The kind of an attribute, and its value. A list, or nothing, is of no kind and like nothing else.
-Value = tuple[str, object]
-_UNKNOWN: Final[Value] = ("", None)
 
 
 class AllocationError(WordedError):
@@ -55,22 +50,6 @@ class ClaimRequests:
             for request in claim.spec.devices.requests
         ]
         self.wants_all = any(request.wants_all for alternatives in self.requests for request in alternatives)
-        self._features = features
-
-    def constraints(self) -> list[ClaimConstraint]:
-        """Return the constraints of the claim, with nothing given yet. Raise AllocationError for an unknown one."""
-        made: list[ClaimConstraint] = []
-        for index, each in enumerate(self.claim.spec.devices.constraints):
-            if each.match_attribute is not None:
-                made.append(MatchAttribute(each.match_attribute, each.requests))
-            # The oldest allocator does not know this one.
-            elif each.distinct_attribute is not None and not self._features.is_stable:
-                made.append(DistinctAttribute(each.distinct_attribute, each.requests))
-            else:
-                raise AllocationError(
-                    f"claim {self.claim.key}, constraint #{index}: empty constraint (unsupported constraint type?)"
-                )
-        return made
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +70,8 @@ class RequestSpec:
     class_expressions: int
     tolerations: tuple[DeviceToleration, ...]
     capacity: Mapping[str, Quantity]
+    #: The expressions of derived attributes, by the name of the attribute.
+    derived: Mapping[str, str]
     problem: str = ""
 
     @property
@@ -128,7 +109,8 @@ def _spec(
         class_expressions=len(of_class),
         tolerations=asked.tolerations,
         capacity=asked.capacity.requests if asked.capacity is not None else {},
-        problem=_unsupported(claim, main_request, features) or _problem(where, asked, device_class),
+        derived={each.name: each.expression for each in asked.derived_attributes},
+        problem=_unsupported(claim, main_request, features) or _problem(where, asked, device_class, features),
     )
 
 
@@ -148,7 +130,11 @@ def _unsupported(claim: ResourceClaim, request: DeviceRequest, features: Feature
     return ""
 
 
-def _problem(where: str, asked: ExactDeviceRequest | DeviceSubRequest, device_class: DeviceClass | None) -> str:
+def _problem(
+    where: str, asked: ExactDeviceRequest | DeviceSubRequest, device_class: DeviceClass | None, features: Features
+) -> str:
+    if asked.derived_attributes and not features.derived_attributes:
+        return f"{where}: cannot handle request with derived attributes, the feature is disabled"
     for number, selector in enumerate(asked.selectors):
         if selector.cel is None:
             return f"{where}, selector #{number}: CEL expression empty (unsupported selector type?)"
@@ -164,73 +150,3 @@ def _problem(where: str, asked: ExactDeviceRequest | DeviceSubRequest, device_cl
 
 def _expressions(selectors: Sequence[DeviceSelector]) -> tuple[str, ...]:
     return tuple(selector.cel.expression for selector in selectors if selector.cel is not None)
-
-
-class ClaimConstraint:
-    """A constraint on an attribute of the devices that some requests of a claim are given (all, if none is named)."""
-
-    def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
-        self._attribute = attribute
-        self._requests = frozenset(requests)
-        self._count = 0
-        self._first = _UNKNOWN
-        # As upstream: one value for each request, so that a third device is not compared with the first of its own.
-        self._by_request: dict[str, Value] = {}
-
-    def add(self, request: str, sub_request: str, offered: OfferedDevice) -> bool:
-        """Say whether a device may join those given to the claim so far, and if so, count it in."""
-        if not self._binds(request, sub_request):
-            return True
-        value = _value_of(offered, self._attribute)
-        if value is None or (self._count and not self._allows(value)):
-            return False
-        if not self._count:
-            self._first = value
-        self._by_request[request] = value
-        self._count += 1
-        return True
-
-    def remove(self, request: str, sub_request: str) -> None:
-        """Take back the device that was added last."""
-        if self._binds(request, sub_request):
-            self._by_request.pop(request, None)
-            self._count -= 1
-
-    def _binds(self, request: str, sub_request: str) -> bool:
-        requests = self._requests
-        return not requests or request in requests or (bool(sub_request) and f"{request}/{sub_request}" in requests)
-
-    def _allows(self, value: Value) -> bool:
-        raise NotImplementedError
-
-
-class MatchAttribute(ClaimConstraint):
-    """Every device has the same value of an attribute."""
-
-    def _allows(self, value: Value) -> bool:
-        return value != _UNKNOWN and value == self._first
-
-
-class DistinctAttribute(ClaimConstraint):
-    """No device has the value of an attribute that another request's last device has."""
-
-    def _allows(self, value: Value) -> bool:
-        return not self._by_request if value == _UNKNOWN else value not in self._by_request.values()
-
-
-def _value_of(offered: OfferedDevice, name: str) -> Value | None:
-    """Return the value of an attribute; a driver's own attributes may go without its domain."""
-    attributes = offered.device.attributes
-    found = attributes.get(name)
-    if found is None:
-        domain, slash, own_name = name.partition("/")
-        found = attributes.get(own_name) if slash and domain == offered.id.driver else None
-    if found is None:
-        return None
-    kinds = (
-        ("string", found.string_value),
-        ("int", found.int_value),
-        ("bool", found.bool_value),
-        ("version", found.version_value),
-    )
-    return next(((kind, value) for kind, value in kinds if value is not None), _UNKNOWN)

@@ -1,8 +1,9 @@
 """Claims between their allocation in a cycle and the moment the cluster shows it: the one owner of what is in flight.
 
-A claim is held from Reserve on. Until it is written, nobody else may use it; its devices count as taken all the time,
-whatever the cluster still shows of it. Once it is written, it is shown as it was written until the cluster has caught
-up. All profiles of a scheduler share one `ClaimTracker` (`handle.claims`).
+A claim is held from Reserve until all that comes before the binding of its pod is done (in the first releases, until it
+is written). Until it is written, nobody else may use it; its devices count as taken all the time, whatever the cluster
+still shows of it. Once it is written, it is shown as it was written until the cluster has caught up. All profiles of a
+scheduler share one `ClaimTracker` (`handle.claims`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class ClaimTracker:
 
     def __init__(self, listers: Listers, reads: Reads, gates: FeatureGates) -> None:
         self.allocated = AllocatedDevices(counts_shares=gates.enabled("DRAConsumableCapacity"))
+        self._holds_what_is_written = gates.changed("InFlightUntilPrepared")
         self._listers = listers
         self._reads = reads
         self._journal = Journal()
@@ -49,7 +51,7 @@ class ClaimTracker:
         return written[1] if written is not None else self._listers.get(ResourceClaim, namespace, name)
 
     def is_held(self, claim: ResourceClaim) -> bool:
-        """Say whether somebody has allocated the claim and not written it yet."""
+        """Say whether somebody has allocated the claim and is not done with writing what that takes."""
         self._reads.note(self._journal)
         return claim.uid in self._held
 
@@ -80,7 +82,8 @@ class ClaimTracker:
 
     def settle(self, uid: str, written: ResourceClaim) -> None:
         """Show a claim as the cluster has taken it; `uid` is what it had when it was held."""
-        self._held.pop(uid, None)
+        if not self._holds_what_is_written:
+            self._held.pop(uid, None)
         key = (written.namespace, written.name)
         self._written[key] = (uid, written)
         self.allocated.count(uid, written)
@@ -91,9 +94,10 @@ class ClaimTracker:
             self._take_in(key)
 
     def release(self, uid: str) -> None:
-        """Give up a claim that is held; what is written is the cluster's, and stays."""
+        """Hold a claim no longer; what is written is the cluster's, and stays."""
         if self._held.pop(uid, None) is not None:
-            self.allocated.count(uid, None)
+            if all(uid != held_as for held_as, _ in self._written.values()):
+                self.allocated.count(uid, None)
             self._journal.mark_all()
 
     def _take_in(self, key: ClaimKey) -> None:
@@ -106,7 +110,8 @@ class ClaimTracker:
         if written is not None and (claim is None or _is_as_new(claim, written)):
             # The cluster has caught up, or the claim was there and is gone.
             del self._written[key]
-            self.allocated.count(uid, None)
+            if uid not in self._held:
+                self.allocated.count(uid, None)
         elif written is not None:
             claim = written
         if claim is not None and pod_behind(claim):

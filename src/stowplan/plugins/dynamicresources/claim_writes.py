@@ -25,7 +25,9 @@ T = TypeVar("T", ResourceClaim, Pod)
 #: Keeps a claim from being deleted while its devices are given away.
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 MAX_TRIES: Final = 5
-CREATES: Final = "scheduler_resourceclaim_creates_total"
+CREATES: Final = "dynamic_resource_allocation_resourceclaim_creates_total"
+#: Whether it is for an administrator, and the API group and kind of whom it is made for.
+_MADE_FOR: Final = ("false", "", "Pod")
 # How long to wait for the version that a write did not go with.
 WATCH_SECONDS: Final = 5.0
 
@@ -74,9 +76,9 @@ class ClaimWrites:
         try:
             created: ResourceClaim = await self._handle.writes.create(unnamed)
         except Exception as error:
-            self._handle.measures.count(CREATES, "failure")
+            self._handle.measures.count(CREATES, "failure", *_MADE_FOR)
             raise ClaimWriteError(f"create claim for extended resources {claim.namespace}/: {error}") from error
-        self._handle.measures.count(CREATES, "success")
+        self._handle.measures.count(CREATES, "success", *_MADE_FOR)
         return created
 
     async def name_in(self, pod: Pod, claim: ResourceClaim, mappings: Mappings) -> None:
@@ -89,8 +91,8 @@ class ClaimWrites:
 
     async def note_taken(self, pod: Pod, statuses: Statuses) -> None:
         """Write into the status of a pod what its devices take of their node; () if nothing. Raise ClaimWriteError."""
-        content = [_encoded(status) for status in statuses] or None
-        patch = {"nodeAllocatableResourceClaimStatuses": content}
+        # An empty list is more than a client says that does not know the field.
+        patch = {"nodeAllocatableResourceClaimStatuses": [_encoded(status) for status in statuses]}
         await self._note(pod, patch, "updating", "NodeAllocatableResourceClaimStatuses")
 
     async def _note(self, pod: Pod, status: dict[str, Any], does: str, field: str) -> None:

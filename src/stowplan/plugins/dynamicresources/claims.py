@@ -120,19 +120,44 @@ def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows
     return ""
 
 
-def awaited(find: FindClaim) -> tuple[Awaited, ...]:
+def awaited(find: FindClaim, *, hears_deletions: bool = True) -> tuple[Awaited, ...]:
     """Return the changes that a pod without devices waits for."""
+    of_claims = Action.ADD | Action.UPDATE | (Action.DELETE if hears_deletions else Action(0))
     return (
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-        Awaited(changes.RESOURCE_CLAIM, Action.ADD | Action.UPDATE, partial(is_claim_better, find)),
-        Awaited(changes.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, partial(has_all_claims, find)),
+        Awaited(changes.RESOURCE_CLAIM, of_claims, partial(is_claim_better, find), who_refers_to),
+        Awaited(changes.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, partial(has_all_claims, find)),
         Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE),
         Awaited(changes.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
     )
 
 
-def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim) -> bool:
-    """A claim helps if it gave back its devices, or if it is the pod's own and is new or has another status."""
+def who_refers_to(old: ResourceClaim | None, new: ResourceClaim | None) -> Callable[[Pod], bool] | None:
+    """Return which pods a change of a claim may concern: those that refer to it, or all if devices were freed."""
+    claim = new or old
+    is_freed = old is not None and old.status.allocation is not None
+    if claim is None or (is_freed and (new is None or new.status.allocation is None)):
+        return None
+    return lambda pod: pod.namespace == claim.namespace and _refers_to(pod, claim.name)
+
+
+def _refers_to(pod: Pod, claim_name: str) -> bool:
+    for entry in pod.spec.resource_claims:
+        try:
+            if _claim_name(pod, entry) == claim_name:
+                return True
+        except MissingClaimError:
+            continue
+    return False
+
+
+def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
+    """A claim helps if it gave back its devices, or if it is the pod's own and is new or has another status.
+
+    One that is gone (no new) helps if it had devices when it was seen last.
+    """
+    if new is None:
+        return old is None or old.status.allocation is not None
     try:
         is_own = any(claim.uid == new.uid for claim in list(claims_of(find, pod)))
     except MissingClaimError:
@@ -144,4 +169,4 @@ def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: R
 
 def has_all_claims(find: FindClaim, pod: Pod, old: Pod, new: Pod) -> bool:
     """A pod that was given the names of its claims helps itself, if all of them are there."""
-    return changes.is_same(pod, new) and not problem_with_claims(find, new)
+    return not problem_with_claims(find, new)

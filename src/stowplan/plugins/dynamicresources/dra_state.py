@@ -2,8 +2,8 @@
 
 `DRAState` is brought up to date before it is used; a `StateVersion` is where it stood at some moment, to tell later
 what moved. What allocating the same requests came to is kept by node and asked again only where something moved. Nodes
-are told apart by name and labels, which is all that allocation reads of them; such a pair has a code (`Nodes.coded`),
-and answers stand in arrays by code. `pod_claims.py` makes rejections and scores of them.
+are told apart by all that allocation reads of them, which is name, labels, and whether they may leave out operations;
+that has a code (`Nodes.coded`), and answers stand in arrays by code. `pod_claims.py` makes rejections and scores of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from stowplan.plugins.dynamicresources.extended_resources import classes_by_reso
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.node_allocatable import NodeAllocatable
 from stowplan.plugins.dynamicresources.pools import Inventory
-from stowplan.plugins.dynamicresources.search import IsLate, never
+from stowplan.plugins.dynamicresources.search import SKIPS_OPERATIONS, IsLate, never
 from stowplan.table.columns import Codes, Scores
 from stowplan.table.nodes import Nodes
 
@@ -215,6 +215,7 @@ class NodeAllocations:
                 self._forget(name)
 
 
-def node_identity(node: Node) -> tuple[str, tuple[tuple[str, str], ...]]:
+def node_identity(node: Node) -> tuple[str, tuple[tuple[str, str], ...], bool]:
     """Return all that allocation reads of a node."""
-    return node.metadata.name, tuple(sorted(node.metadata.labels.items()))
+    skips_operations = SKIPS_OPERATIONS in node.status.declared_features
+    return node.metadata.name, tuple(sorted(node.metadata.labels.items())), skips_operations

@@ -1,7 +1,7 @@
 """Devices that take of what the node itself has to give, such as memory: how much, and whether it is there.
 
-What the devices of a claim take is written into the status of the pod, and counts on its node from then on. A claim
-that takes of a node can have one user only.
+What the devices of a claim take (`device_amounts.py`) is written into the status of the pod, and counts on its node
+from then on. A claim with devices that are a part of their node can have one user only.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ import numpy as np
 from stowplan.config.feature_gates import FeatureGates, rules_of
 from stowplan.framework.contract import Reject, reject
 from stowplan.model import requests
-from stowplan.model.device_pool import NodeAllocatableResourceMapping, ResourceSlice
+from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.dra import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
 from stowplan.model.meta import ResourceList
+from stowplan.model.node import Node
 from stowplan.model.pod import NodeAllocatableResourceClaimStatus, Pod
 from stowplan.model.quantity import Quantity
 from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, amount_of
-from stowplan.plugins.dynamicresources.claim_requests import AllocationError
+from stowplan.plugins.dynamicresources import pod_level_cover
+from stowplan.plugins.dynamicresources.claims import is_reserved_for
+from stowplan.plugins.dynamicresources.device_amounts import DeviceAmounts, MappedAmounts, SplitAmounts
 from stowplan.table import resources
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
 Statuses = tuple[NodeAllocatableResourceClaimStatus, ...]
-_Mappings = Mapping[str, NodeAllocatableResourceMapping]
 
 _ROWS: Final = {CPU: resources.CPU, MEMORY: resources.MEMORY, EPHEMERAL_STORAGE: resources.EPHEMERAL_STORAGE}
 
@@ -59,27 +61,25 @@ class NodeAllocatable:
     def __init__(self, gates: FeatureGates) -> None:
         self.is_on = gates.enabled("DRANodeAllocatableResources")
         self._rules = rules_of(gates)
-        # By pool and device, as upstream looks them up: whichever the driver.
-        self._mappings: dict[tuple[str, str], _Mappings] = {}
+        self._mapped = MappedAmounts()
+        self._split = SplitAmounts() if gates.changed("NodeAllocatableOverhead") else None
+        self._amounts: DeviceAmounts = self._split or self._mapped
 
     def refresh(self, slices: Iterable[ResourceSlice]) -> None:
         """Take in the slices as they are now."""
-        self._mappings = {
-            (found.spec.pool.name, device.name): device.node_allocatable_resource_mappings
-            for found in sorted(slices, key=lambda found: found.name, reverse=True)
-            for device in found.spec.devices
-            if self.is_on
-        }
+        if self.is_on:
+            self._amounts.refresh(slices)
 
-    def is_taken_by(self, results: Iterable[DeviceRequestAllocationResult]) -> bool:
-        """Say whether some device that was given takes anything of its node."""
-        return self.is_on and any(self._mappings.get((each.pool, each.device)) for each in results)
+    def is_taken_by(self, claim: ResourceClaim) -> bool:
+        """Say whether some device that a claim was given takes anything of its node."""
+        return self.is_on and self._amounts.is_taken_by(_results(claim))
 
     def taken(
         self,
-        claims: Iterable[tuple[str, ResourceClaim]],
+        claims: Sequence[tuple[str, ResourceClaim]],
         given: Iterable[tuple[ResourceClaim, AllocationResult]],
         pod: Pod,
+        node: Node,
     ) -> Statuses:
         """Return what is taken by devices that would be given; `claims` are those of the pod by their names in it.
 
@@ -87,43 +87,59 @@ class NodeAllocatable:
         """
         if not self.is_on:
             return ()
+        pairs = [(claim, result.devices.results) for claim, result in given]
+        if self._split is not None:
+            # Devices that the pod had before are not the node's to give once more, but they are to be counted.
+            pairs += [(claim, _results(claim)) for _, claim in claims if claim.status.allocation is not None]
         users = _users(claims, pod)
-        amounts = [(claim, self._amounts(claim, result.devices.results)) for claim, result in given]
-        statuses = (
-            NodeAllocatableResourceClaimStatus(
-                resource_claim_name=claim.name, containers=tuple(users.get(claim.uid, ())), resources=amount
-            )
-            for claim, amount in amounts
-            if amount
-        )
+        found = [(claim.uid, self._amounts.taken(claim, results, node)) for claim, results in pairs]
+        statuses = [
+            msgspec.structs.replace(status, containers=tuple(users.get(uid, ())))
+            for uid, status in found
+            if status is not None
+        ]
         return tuple(sorted(statuses, key=lambda status: status.resource_claim_name))
 
-    def _amounts(self, claim: ResourceClaim, results: Iterable[DeviceRequestAllocationResult]) -> ResourceList:
-        total: ResourceList = {}
-        for result in results:
-            for name, mapping in self._mappings.get((result.pool, result.device), {}).items():
-                amount = _amount(claim, result, name, mapping)
-                if amount is not None:
-                    total[name] = total[name] + amount if name in total else amount
-        return total
+    def shared(self, claim: ResourceClaim, pod: Pod, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
+        """Yield the rows where a claim that takes of its node cannot be had because others have it, with the reason."""
+        if self._split is None:
+            yield from _used_by_others(claim, pod, nodes)
+        elif claim.status.reserved_for and not is_reserved_for(pod, claim) and self._split.has_mapped(_results(claim)):
+            why = "has a mapped device and cannot be shared across pods"
+            yield np.ones(len(nodes), dtype=bool), f"node allocatable resource claim {claim.name} {why}"
 
     def unfit(self, pod: Pod, statuses: Statuses, nodes: Nodes, position: int) -> list[NodeRejection]:
         """Return why the node at a position cannot give what is taken, with what the pod itself requests."""
-        for status in statuses:
-            if not status.containers:
-                text = "node-allocatable resource claim not referenced by any container within the pod"
-                return [NodeRejection(f"claim {status.resource_claim_name}: {text}", unresolvable=True)]
-        beside = tuple(status.resources for status in statuses)
+        beside = tuple(map(requests.taken_by_devices, statuses))
         # The answer depends on what the pod requests.
         nodes.incoming(pod)
         demand = requests.request_list(pod, self._rules, beside)
-        if self._rules.pod_level and pod.spec.resources is not None and pod.spec.resources.requests:
-            sums = requests.request_list(pod, requests.RequestRules(pod_level=False), beside)
-            for name in sorted(demand):
-                if name in sums and sums[name] > demand[name]:
-                    text = "is insufficient to cover the aggregated container and node-allocatable DRA requests"
-                    return [NodeRejection(f"pod level request for {name} {text}", unresolvable=True)]
+        reason = ""
+        if self._split is None:
+            reason = _unused(statuses) or (self._exceeded(pod, demand, beside) if self._rules.pod_level else "")
+        elif self._rules.pod_level:
+            reason = pod_level_cover.exceeded(pod, statuses)
+        if reason:
+            return [NodeRejection(reason, unresolvable=True)]
         return list(_shortages(demand, nodes, position))
+
+    def _exceeded(self, pod: Pod, demand: ResourceList, beside: tuple[ResourceList, ...]) -> str:
+        """Return which request of the pod itself its containers and devices exceed together, "" if none."""
+        if pod.spec.resources is None or not pod.spec.resources.requests:
+            return ""
+        sums = requests.request_list(pod, requests.RequestRules(pod_level=False), beside)
+        short = (name for name in sorted(demand) if name in sums and sums[name] > demand[name])
+        return next(map(pod_level_cover.request_is_exceeded, short), "")
+
+
+def _unused(statuses: Statuses) -> str:
+    """Return which claim that takes of the node no container uses, "" if there is none."""
+    text = "node-allocatable resource claim not referenced by any container within the pod"
+    return next((f"claim {status.resource_claim_name}: {text}" for status in statuses if not status.containers), "")
+
+
+def _results(claim: ResourceClaim) -> tuple[DeviceRequestAllocationResult, ...]:
+    return claim.status.allocation.devices.results if claim.status.allocation is not None else ()
 
 
 def taking_of_node(pod: Pod, statuses: Statuses) -> Pod:
@@ -132,8 +148,8 @@ def taking_of_node(pod: Pod, statuses: Statuses) -> Pod:
     return msgspec.structs.replace(pod, status=status)
 
 
-def shared(claim: ResourceClaim, pod: Pod, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
-    """Yield the rows where a claim that takes of its node has a user already, with the reason."""
+def _used_by_others(claim: ResourceClaim, pod: Pod, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
+    """Yield the rows where pods use a claim that takes of its node already, as the first releases counted them."""
     users = nodes.count(Consumers(pod.namespace, claim.name))
     yield users > 1, f"node allocatable resource claim {claim.name} shared by multiple pods"
     yield users == 1, f"node allocatable resource claim {claim.name} is already used by another pod"
@@ -160,22 +176,6 @@ def _users(claims: Iterable[tuple[str, ResourceClaim]], pod: Pod) -> dict[str, l
             if reference.name in uid_of:
                 users.setdefault(uid_of[reference.name], []).append(container.name)
     return users
-
-
-def _amount(
-    claim: ResourceClaim, result: DeviceRequestAllocationResult, resource: str, mapping: NodeAllocatableResourceMapping
-) -> Quantity | None:
-    """Return what one device takes of a resource; None if the mapping does not concern this allocation."""
-    key, factor = mapping.capacity_key, mapping.allocation_multiplier
-    if not key:
-        return factor if factor is not None else Quantity.zero()
-    if not result.consumed_capacity:
-        raise AllocationError(
-            f"claim {claim.key}, device {result.device}: ConsumedCapacity is nil, but Capacity key '{key}' is set in"
-            f" NodeAllocatableResourceMappings for resource {resource}"
-        )
-    consumed = result.consumed_capacity.get(key)
-    return consumed if consumed is None or factor is None else consumed * factor
 
 
 def _shortages(demand: ResourceList, nodes: Nodes, position: int) -> Iterator[NodeRejection]:

@@ -92,12 +92,14 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
     Arguments: `filterTimeout`, how long allocating on a node may take (0: no limit); `bindingTimeout`, how long
         devices may take to get ready.
     Requeued by: a node added, or with other labels or resources; a claim of the pod added or changed, or any that gave
-        back its devices; a device class or resource slice added or changed; the names of the pod's claims made known.
+        back its devices or was deleted with some; a device class or resource slice added or changed; the names of the
+        pod's claims made known.
     Upstream: pkg/scheduler/framework/plugins/dynamicresources. What PostFilter and Unreserve write is written beside
         the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found".
     """
 
     args_type = DynamicResourcesArgs
+    idle_points = frozenset({"pod_group_post_filter"})
     default_weight = 2
     lists = ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule")
 
@@ -110,6 +112,9 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         self._binding_timeout = args.binding_timeout if self._state.features.binding_conditions else None
         self._binding = ClaimBinding(handle, self._writes, self._binding_timeout)
         self._reserved: dict[str, Reservation] = {}
+        self._hears_deletions = handle.feature_gates.changed("DeletedClaims")
+        #: Whether nothing is said where nothing is given back.
+        self._is_silent = handle.feature_gates.changed("SilentDeallocation")
 
     # Which pods, and what tells them apart
 
@@ -127,7 +132,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         return signature if is_nameless else (signature, pod.uid)
 
     def events(self) -> tuple[Awaited, ...]:
-        return awaited(self._find_listed)
+        return awaited(self._find_listed, hears_deletions=self._hears_deletions)
 
     # Which nodes
 
@@ -189,13 +194,13 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         refused = attempt.verdict.pre_filter
         claims = PodClaims(pod) if refused is not None and refused.plugin == self.name else self._resolve(pod)
         if not claims:
-            return Rejection((NO_CLAIMS,))
+            return Rejection(() if self._is_silent else (NO_CLAIMS,))
         for claim in self._unavailable(claims, attempt):
             if is_idle_but_for(pod, claim):
                 return Arranged(Rejection((DEALLOCATED,)), partial(self._writes.deallocate, claim))
         if claims.made is not None and not extended_resources.is_in_memory(claims.made):
             return Arranged(Rejection((DELETED,)), partial(self._writes.delete, claims.made))
-        return Rejection((STILL_NOT,))
+        return Rejection(() if self._is_silent else (STILL_NOT,))
 
     def _unavailable(self, claims: PodClaims, attempt: Attempt) -> Iterator[ResourceClaim]:
         """Yield the given claims of which some node, which would do otherwise, cannot use the devices."""
@@ -237,13 +242,14 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         row = self._handle.row_of(node_name)
         if not len(row):
             return None
+        node = row.node(0)
         self._state.refresh()
-        pending, mappings = claims.pending(claims.lacking_on(row.node(0)))
-        results = self._state.allocator(pending).allocate(row.node(0), self._state.timer()) if pending else ()
+        pending, mappings = claims.pending(claims.lacking_on(node))
+        results = self._state.allocator(pending).allocate(node, self._state.timer()) if pending else ()
         if results is None:
             return None
         given = zip(pending, results, strict=True)
-        taken = self._state.node_allocatable.taken(claims.named, given, claims.pod)
+        taken = self._state.node_allocatable.taken(claims.named, given, claims.pod, node)
         return Allocated(pending, results, mappings, taken)
 
     def unreserve(self, pod: Pod, node_name: str) -> Errand | None:
@@ -257,14 +263,10 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         found = list(pod_claims.usable_claims(pod, self._claims))
         reserved = [claim for claim in found if claim.status.allocation is not None and is_reserved_for(pod, claim)]
         has_status = reservation is not None and bool(reservation.allocated.node_allocatable)
-        has_status = has_status or any(map(self._takes_of_node, reserved))
+        has_status = has_status or any(map(self._state.node_allocatable.is_taken_by, reserved))
         if not reserved and made is None and not has_status:
             return None
         return partial(self._writes.give_back, pod, reserved, made, has_status)
-
-    def _takes_of_node(self, claim: ResourceClaim) -> bool:
-        allocation = claim.status.allocation
-        return allocation is not None and self._state.node_allocatable.is_taken_by(allocation.devices.results)
 
     # What is written before the pod is bound
 

@@ -33,6 +33,7 @@ from stowplan.plugins.dynamicresources.claims import (
 )
 from stowplan.plugins.dynamicresources.dra_state import FIRST_REASON, FITS, DRAState, StateVersion
 from stowplan.plugins.dynamicresources.extended_resources import Mappings
+from stowplan.plugins.dynamicresources.search import SKIPS_OPERATIONS
 from stowplan.table import node_match
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
@@ -189,22 +190,24 @@ class StateData(Successive):
 
     def _unallocated(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
         """Yield the rows where claims cannot be allocated, or their devices would take more than the node has."""
-        if not pending:
-            return
-        allocations = self.state.allocations(pending)
-        verdicts, _ = allocations.of(nodes, rows)
-        for number, reason in enumerate(allocations.reasons, FIRST_REASON):
-            yield reject(rows & (verdicts == number), reason, unresolvable=True)
+        fits = rows
+        if pending:
+            allocations = self.state.allocations(pending)
+            verdicts, _ = allocations.of(nodes, rows)
+            for number, reason in enumerate(allocations.reasons, FIRST_REASON):
+                yield reject(rows & (verdicts == number), reason, unresolvable=True)
+            fits = rows & (verdicts == FITS)
         if self.state.node_allocatable.is_on:
-            yield from self._short_of_node_resources(nodes, rows & (verdicts == FITS), pending)
+            yield from self._short_of_node_resources(nodes, fits, pending)
 
     def _short_of_node_resources(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
         allocate = self.state.allocator(pending).allocate
         found = {}
         for position in np.flatnonzero(rows).tolist():
-            results = allocate(nodes.node(position), self.state.timer()) or ()
+            node = nodes.node(position)
+            results = (allocate(node, self.state.timer()) or ()) if pending else ()
             given = zip(pending, results, strict=True)
-            statuses = self.state.node_allocatable.taken(self.claims.named, given, self.claims.pod)
+            statuses = self.state.node_allocatable.taken(self.claims.named, given, self.claims.pod, node)
             if statuses:
                 found[position] = self.state.node_allocatable.unfit(self.claims.pod, statuses, nodes, position)
         yield from node_allocatable.rejections(found, len(nodes))
@@ -212,7 +215,7 @@ class StateData(Successive):
     def _used_by_others(self, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
         for given in self.given:
             is_reached = ~given.is_out_of_reach(nodes)
-            for users, reason in node_allocatable.shared(given.claim, self.claims.pod, nodes):
+            for users, reason in self.state.node_allocatable.shared(given.claim, self.claims.pod, nodes):
                 yield is_reached & users, reason
 
     def scores(self, nodes: Nodes) -> Scores:
@@ -254,10 +257,16 @@ class AllocatedClaim:
         return np.ones(len(nodes), dtype=bool) if self.has_failed else self.is_out_of_reach(nodes)
 
     def is_out_of_reach(self, nodes: Nodes) -> Mask:
-        """Say which rows do not reach its devices."""
-        if self.selector is None:
-            return np.zeros(len(nodes), dtype=bool)
-        return ~node_match.selected(self.selector, nodes)
+        """Say which rows do not reach its devices, or cannot leave out what need not be done for them."""
+        lacking = np.zeros(len(nodes), dtype=bool)
+        allocation = self.claim.status.allocation
+        if allocation is not None and any(result.skip_node_operations for result in allocation.devices.results):
+            lacking = ~nodes.fact("skips operations", _skips_operations, bool)
+        return lacking if self.selector is None else lacking | ~node_match.selected(self.selector, nodes)
+
+
+def _skips_operations(node: Node) -> bool:
+    return SKIPS_OPERATIONS in node.status.declared_features
 
 
 def _lists(resource: str, node: Node) -> bool:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import is_
 
+from stowplan.model import node_selector
+from stowplan.model.affinity import NodeSelector
 from stowplan.model.device_pool import CounterSet, Device, ResourceSlice, ResourceSliceSpec
 from stowplan.model.node import Node
 from stowplan.model.node_selector import CompiledNodeSelector, compile_node_selector
@@ -45,7 +47,7 @@ class Inventory:
             known = self._pools.get(id)
             if known is None or not known.consists_of(listed):
                 self._remove(id)
-                self._add(PoolSlices(id, listed, self.features.partitionable_devices))
+                self._add(PoolSlices(id, listed, self.features))
 
     def reachable(self, node: Node) -> Reachable:
         """Return what a node can reach. Raise NodeSelectionError."""
@@ -117,14 +119,19 @@ class Reachable:
 class PoolSlices:
     """All slices of a pool, of any generation. What nodes see of it is built once for each choice of slices."""
 
-    def __init__(self, id: PoolId, slices: Sequence[ResourceSlice], is_partitionable: bool) -> None:
+    def __init__(self, id: PoolId, slices: Sequence[ResourceSlice], features: Features) -> None:
         self.id = id
         self._listed = tuple(slices)
         self._slices = tuple(sorted(slices, key=lambda found: found.name))
-        self._is_partitionable = is_partitionable
+        self._is_partitionable = features.partitionable_devices
+        # Who cannot tell which devices go together ignores slices that say so, as if they were missing.
+        self._is_ignored = [_has_groups(found) and not features.compatibility_groups for found in self._slices]
         # The only node for which each slice is looked at, "" if it is for every node.
-        homes = ["" if found.spec.shared_counters else found.spec.node_name or "" for found in self._slices]
-        self._selections = [_selections(found, is_partitionable) for found in self._slices]
+        homes = [_home(found, features) for found in self._slices]
+        self._selections = [
+            () if is_ignored else _selections(found, features)
+            for found, is_ignored in zip(self._slices, self._is_ignored, strict=True)
+        ]
         self._built: dict[tuple[int, ...], DevicePool | None] = {}
         #: The nodes that have slices of their own.
         self.local_nodes = frozenset(filter(None, homes))
@@ -164,7 +171,8 @@ class PoolSlices:
         # The rest may be there, but for other nodes; one of a later generation means that this one is on its way out.
         if any(found.spec.pool.generation > newest for found in self._slices):
             return None
-        same = [found for found in self._slices if found.spec.pool.generation == newest]
+        known = zip(self._slices, self._is_ignored, strict=True)
+        same = [found for found, is_ignored in known if found.spec.pool.generation == newest and not is_ignored]
         if len(same) != expected:
             return DevicePool(self.id, is_incomplete=True)
         names = {found.name for found in current}
@@ -216,7 +224,7 @@ class OfferedDevice:
         self.selection = NodeSelection.of(device) if origin.spec.per_device_node_selection else None
         self.taints = tuple(taint for taint in device.taints if taint.effect in _BLOCKING_EFFECTS)
         self.has_plain_capacity = not device.allow_multiple_allocations and all(
-            capacity.request_policy is None for capacity in device.capacity.values()
+            capacity.request_policy is None and capacity.value.sign >= 0 for capacity in device.capacity.values()
         )
         self.verdicts: dict[tuple[str, ...], bool] = {}
 
@@ -235,12 +243,14 @@ class NodeSelection:
     node_name: str = ""
     is_everywhere: bool = False
     selector: CompiledNodeSelector | None = None
+    #: The selector as it was written.
+    written: NodeSelector | None = None
 
     @staticmethod
     def of(source: ResourceSliceSpec | Device) -> NodeSelection:
         selector = source.node_selector
         compiled = compile_node_selector(selector) if selector is not None else None
-        return NodeSelection(source.node_name or "", bool(source.all_nodes), compiled)
+        return NodeSelection(source.node_name or "", bool(source.all_nodes), compiled, selector)
 
     @property
     def is_given(self) -> bool:
@@ -252,17 +262,27 @@ class NodeSelection:
             return node.name == self.node_name
         if self.is_everywhere or self.selector is None:
             return self.is_everywhere
-        if self.selector.parse_error is not None:
-            raise NodeSelectionError(f"failed to parse node selector: {self.selector.parse_error}")
+        if self.selector.parse_error is not None and self.written is not None:
+            said = node_selector.printed(self.written)
+            raise NodeSelectionError(f"failed to parse node selector {said}: {self.selector.parse_error}")
         return self.selector.matches(node.name, node.labels)
 
 
-def _selections(found: ResourceSlice, is_partitionable: bool) -> tuple[NodeSelection, ...]:
+def _has_groups(found: ResourceSlice) -> bool:
+    return any(each.compatibility_groups for device in found.spec.devices for each in device.consumes_counters)
+
+
+def _home(found: ResourceSlice, features: Features) -> str:
+    is_for_all = found.spec.shared_counters and not features.rules.counters_have_nodes
+    return "" if is_for_all else found.spec.node_name or ""
+
+
+def _selections(found: ResourceSlice, features: Features) -> tuple[NodeSelection, ...]:
     """Return which nodes reach a slice: those of any of these. None does if it says it in a way that is not known."""
     spec = found.spec
-    if not is_partitionable and (spec.per_device_node_selection is not None or spec.shared_counters):
+    if not features.partitionable_devices and (spec.per_device_node_selection is not None or spec.shared_counters):
         return ()
-    if spec.shared_counters:
+    if spec.shared_counters and not features.rules.counters_have_nodes:
         # Counters are needed wherever devices draw on them.
         return (NodeSelection(is_everywhere=True),)
     whole = NodeSelection.of(spec)
@@ -277,12 +297,14 @@ def _build_pool(
     """Make a pool of the slices that concern a node, in the order of their names, and those that do not."""
     offering = [found for found in slices if not (is_partitionable and found.spec.shared_counters)]
     offered = [(found, device) for found in offering for device in found.spec.devices]
-    counter_sets = [counted for found in slices if is_partitionable for counted in found.spec.shared_counters]
+    # Counters may be in slices that are for other nodes.
+    all_slices = [*slices, *elsewhere] if is_partitionable else ()
+    counter_sets = [counted for found in all_slices for counted in found.spec.shared_counters]
     counters = {counted.name: counted for counted in counter_sets}
     reason = _repeated("device", (device.name for _, device in offered))
     if not reason and is_partitionable:
         reason = _repeated("counter set", (counted.name for counted in counter_sets))
-        reason = reason or _unknown_counter(counters, [*slices, *elsewhere])
+        reason = reason or _unknown_counter(counters, all_slices)
     if reason:
         return DevicePool(id, invalid_reason=reason)
     return DevicePool(id, tuple(OfferedDevice(*each) for each in offered), tuple(elsewhere), counters)

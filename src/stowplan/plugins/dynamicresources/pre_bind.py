@@ -53,6 +53,8 @@ class ClaimBinding:
         if self._timeout is not None and any(map(has_binding_conditions, claims)):
             self._handle.announce(pod, PENDING, f"waiting for binding conditions for device on node {node_name}")
             await self._wait(pod, claims, self._timeout)
+        for reserved in reservation.claims:
+            self._claims.release(reserved.uid)
 
     async def _write(self, pod: Pod, reserved: ReservedClaim, mappings: Mappings) -> None:
         """Write that a claim is the pod's now; from then on the cluster's word counts."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from stowplan.model.device_pool import DeviceTaint
@@ -18,13 +17,16 @@ from stowplan.model.node import Node
 from stowplan.model.quantity import Quantity
 from stowplan.plugins.dynamicresources import capacity
 from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, PoolId
-from stowplan.plugins.dynamicresources.capacity import AvailableCounters, ConsumedCounters
-from stowplan.plugins.dynamicresources.cel_selectors import CelError, CelPrograms
-from stowplan.plugins.dynamicresources.claim_requests import MAX_DEVICES, AllocationError, ClaimConstraint, RequestSpec
+from stowplan.plugins.dynamicresources.capacity import NOTHING, Amounts, CapacityError, CapacityRules
+from stowplan.plugins.dynamicresources.cel_selectors import CelError, CelPrograms, with_hint
+from stowplan.plugins.dynamicresources.claim_constraints import ClaimConstraint
+from stowplan.plugins.dynamicresources.claim_requests import MAX_DEVICES, AllocationError, RequestSpec
+from stowplan.plugins.dynamicresources.counters import AvailableCounters, ConsumedCounters
 from stowplan.plugins.dynamicresources.features import Features
-from stowplan.plugins.dynamicresources.pools import DevicePool, OfferedDevice, Reachable
+from stowplan.plugins.dynamicresources.pools import DevicePool, NodeSelectionError, OfferedDevice, Reachable
 
-_NOTHING: Final[Mapping[str, Quantity]] = MappingProxyType({})
+#: What a node declares if its kubelet knows which operations on devices it may leave out.
+SKIPS_OPERATIONS: Final = "DRAOptionalNodeOperations"
 
 IsLate = Callable[[], bool]
 
@@ -172,23 +174,45 @@ class AllocatingDevices:
 
     def suits(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
         """Say whether class and request select a device the node reaches, with enough left. Raise AllocationError."""
+        return self._is_selected(spec, offered) and self.has_capacity(spec, offered)
+
+    def is_meant(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
+        """Say whether a device is among all those that a request stands for. Raise AllocationError."""
+        if not self._features.rules.all_means_all:
+            return self.suits(spec, offered)
+        if not self._is_selected(spec, offered):
+            return False
+        # Devices of which too little is left are meant, so that the request fails.
+        return self._is_left(spec, offered, offered.id.device)
+
+    def _is_selected(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
         if offered.device.binding_conditions and not self._features.binding_conditions:
             return False
         verdict = offered.verdicts.get(spec.expressions)
         if verdict is None:
             verdict = offered.verdicts[spec.expressions] = self._select(spec, offered)
-        if not verdict or (offered.selection is not None and not offered.selection.includes(self.node)):
-            return False
-        return self.has_capacity(spec, offered)
+        if not verdict or offered.selection is None:
+            return verdict
+        try:
+            return offered.selection.includes(self.node)
+        except NodeSelectionError as error:
+            raise AllocationError(str(error)) from error
 
     def has_capacity(self, spec: RequestSpec, offered: OfferedDevice) -> bool:
-        """Say whether enough of a device is left for a request."""
+        """Say whether enough of a device is left for a request. Raise AllocationError."""
+        taken = self._allocated.consumed.get(offered.id, NOTHING)
+        return self._is_left(spec, offered, str(offered.id), taken, self._consumed.get(offered, NOTHING))
+
+    def _is_left(self, spec: RequestSpec, offered: OfferedDevice, called: str, *taken: Amounts) -> bool:
+        """Say whether a device has what a request takes besides what is taken; `called` is its name in errors."""
         if not self._features.consumable_capacity:
             return True
-        taken = self._allocated.consumed.get(offered.id, _NOTHING)
-        if offered.has_plain_capacity and not spec.capacity and not taken:
+        if offered.has_plain_capacity and not spec.capacity and not any(taken):
             return True
-        return capacity.is_left(offered.device, spec.capacity, taken, self._consumed.get(offered, _NOTHING))
+        try:
+            return self._context.capacity.is_left(offered.device, spec.capacity, *taken)
+        except CapacityError as error:
+            raise AllocationError(f"{spec.where}: checking capacity for device {called}: {error}") from error
 
     def give(self, spec: RequestSpec, offered: OfferedDevice) -> GivenDevice | None:
         """Give a device that suits, unless something is in the way. Raise AllocationError.
@@ -196,13 +220,13 @@ class AllocatingDevices:
         Who wants all devices must get this one: a constraint that forbids it is an error.
         """
         has_counters = bool(offered.device.consumes_counters)
-        if has_counters and not self._features.partitionable_devices:
+        if (has_counters and not self._features.partitionable_devices) or not self._is_served(offered):
             return None
         if spec.wants_all and not self.is_free(spec, offered):
             return None
         is_shared = self._features.consumable_capacity and offered.device.allow_multiple_allocations
         consumed_before = self._consumed.get(offered)
-        is_in_shares = is_shared and (consumed_before is not None or offered.id in self._allocated.consumed)
+        is_in_shares = is_shared and (consumed_before is not None or self._context.counters.has_shares(offered.id))
         has_consumed = has_counters and not is_in_shares
         if has_consumed and not self._counters.consume(self._pool_of(offered), offered):
             return None
@@ -212,7 +236,7 @@ class AllocatingDevices:
             return None
         consumed = None
         if is_shared:
-            consumed = capacity.consumed(offered.device, spec.capacity)
+            consumed = self._context.capacity.consumed(offered.device, spec.capacity)
             self._consumed[offered] = capacity.add(consumed_before or {}, consumed)
         else:
             self._holders.setdefault(offered, set()).add(spec.claim_index)
@@ -231,7 +255,7 @@ class AllocatingDevices:
         else:
             self._consumed[offered] = given.consumed_before
         for constraint in self.constraints[spec.claim_index]:
-            constraint.remove(spec.main_request, spec.sub_request)
+            constraint.remove(spec)
         if given.has_consumed:
             self._counters.give_back(self._pool_of(offered), offered)
 
@@ -244,6 +268,9 @@ class AllocatingDevices:
                 origin = f"claim {spec.claim_key}: selector #{index - spec.class_expressions}"
                 if index < spec.class_expressions and spec.device_class is not None:
                     origin = f"class {spec.device_class.name}: selector #{index}"
+                if error.stage == "runtime" and self._features.rules.errors_name_devices:
+                    origin = f"{origin} on device {offered.id}"
+                    error = with_hint(error)
                 raise AllocationError(f"{origin}: CEL {error.stage} error: {error}") from error
         return True
 
@@ -253,10 +280,10 @@ class AllocatingDevices:
             return False
         constraints = self.constraints[spec.claim_index]
         for added, constraint in enumerate(constraints):
-            if constraint.add(spec.main_request, spec.sub_request, offered):
+            if constraint.add(spec, offered):
                 continue
             for earlier in constraints[:added]:
-                earlier.remove(spec.main_request, spec.sub_request)
+                earlier.remove(spec)
             if spec.wants_all:
                 raise AllocationError(
                     f"{spec.where}: cannot add device {offered.id} because a claim constraint would not be satisfied"
@@ -265,9 +292,15 @@ class AllocatingDevices:
         # Whoever takes what comes has looked at the capacity already; shares may have been made of all devices since.
         if spec.wants_all and not self.has_capacity(spec, offered):
             for constraint in constraints:
-                constraint.remove(spec.main_request, spec.sub_request)
+                constraint.remove(spec)
             return False
         return True
+
+    def _is_served(self, offered: OfferedDevice) -> bool:
+        """Say whether the node can leave out what need not be done for a device; who does not know, does not ask."""
+        if not offered.origin.spec.skip_node_operations or not self._features.is_experimental:
+            return True
+        return self._features.optional_node_operations and SKIPS_OPERATIONS in self.node.status.declared_features
 
     def _pool_of(self, offered: OfferedDevice) -> DevicePool:
         if not self._pools:
@@ -294,6 +327,7 @@ class SearchContext:
 
     allocated: AllocatedState
     counters: AvailableCounters
+    capacity: CapacityRules
     features: Features
     cel: CelPrograms
 

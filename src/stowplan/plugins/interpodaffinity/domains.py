@@ -1,7 +1,8 @@
 """What pods add up to in each topology domain: all nodes that share the value of a label; and which pods count.
 
 Sums are taken over the whole cluster once; a row then looks up the sum of its own domain. A hypothetical row is a world
-of its own: what is supposed of it changes the sum of its domain for that row alone.
+of its own: what is supposed of it changes the sum of its domain for that row alone. `PodsByNode` takes every node for a
+domain of its own.
 """
 
 from __future__ import annotations
@@ -56,6 +57,19 @@ class PodsByDomain:
         #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
         self.sums, self._trail = _sums(nodes, key, parts)
 
+    @property
+    def outline(self) -> tuple[str, int]:
+        """What two of them must have in common to be compared domain by domain."""
+        return self.key, len(self.sums)
+
+    def total(self, nodes: Nodes) -> int:
+        """Return the sum over all domains."""
+        return int(self.sums.sum())
+
+    def may_refuse(self, nodes: Nodes) -> bool:
+        """Say whether there are any of the pods where the label is."""
+        return bool(self.sums.any())
+
     def at_rows(self, nodes: Nodes) -> Scores:
         """Return the sum of each row's domain; 0 for a row without the label."""
         codes = nodes.label(self.key).codes
@@ -93,12 +107,66 @@ class PodsByDomain:
         return any(_count(nodes, counted)[has_label].any() for _, counted in self.parts)
 
 
+class PodsByNode:
+    """The pods of each node that has a label, whatever other nodes have the same value of it."""
+
+    __slots__ = ("key", "parts")
+
+    def __init__(self, key: str, parts: list[tuple[int, CountedPods]]) -> None:
+        self.key = key
+        self.parts = parts
+
+    @property
+    def outline(self) -> tuple[str, int]:
+        return self.key, 0
+
+    def total(self, nodes: Nodes) -> int:
+        """Return how many there are in all, also on nodes without the label."""
+        return int(sum(_count(nodes, counted).sum() for _, counted in self.parts))
+
+    def may_refuse(self, nodes: Nodes) -> bool:
+        """Say that there may be some: it is found out on the node itself."""
+        return True
+
+    def at_rows(self, nodes: Nodes) -> Scores:
+        """Return how many there are on each row; 0 for a row without the label."""
+        found = sum((_count(nodes, counted) for _, counted in self.parts), np.zeros(len(nodes), dtype=np.int64))
+        return found * (nodes.label(self.key).codes >= 0)
+
+
+Domains = PodsByDomain | PodsByNode
+
+
+def where_others_are(now: Domains, before: Domains, nodes: Nodes) -> Rows:
+    """Return the rows in whose domain there are pods where there were none before, or the other way round.
+
+    Where every node is a domain, pods that came or went meanwhile are of no concern: the filter reads who is there.
+    """
+    if isinstance(now, PodsByDomain) and isinstance(before, PodsByDomain):
+        return now.where_others_are(before, nodes)
+    if now.parts == before.parts:
+        return NO_ROWS
+    return np.flatnonzero((now.at_rows(nodes) > 0) != (before.at_rows(nodes) > 0))
+
+
 def by_key(nodes: Nodes, weighted: Iterable[Weighted]) -> tuple[PodsByDomain, ...]:
-    """Add up the pods by topology key: one `Domains` for each."""
+    """Add up the pods by topology key: one `PodsByDomain` for each."""
+    return tuple(PodsByDomain(nodes, key, parts) for key, parts in _parts(weighted).items())
+
+
+def by_key_or_node(nodes: Nodes, weighted: Iterable[Weighted], node_key: str) -> tuple[Domains, ...]:
+    """Add up the pods by topology key, those of one key (none if it is empty) node by node."""
+    return tuple(
+        PodsByNode(key, parts) if key == node_key else PodsByDomain(nodes, key, parts)
+        for key, parts in _parts(weighted).items()
+    )
+
+
+def _parts(weighted: Iterable[Weighted]) -> dict[str, list[tuple[int, CountedPods]]]:
     parts: dict[str, list[tuple[int, CountedPods]]] = {}
     for key, weight, counted in weighted:
         parts.setdefault(key, []).append((weight, counted))
-    return tuple(PodsByDomain(nodes, key, of_key) for key, of_key in parts.items())
+    return parts
 
 
 def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
@@ -126,14 +194,15 @@ def _count(nodes: Nodes, counted: CountedPods) -> Scores:
     return nodes.carriers(counted) if isinstance(counted, CarriedTerm) else nodes.count(counted)
 
 
-def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]]) -> PodSelection:
-    """Resolve the namespaces of a term among those known; one that holds without labels takes them all.
+def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespace]], *, by_name: bool) -> PodSelection:
+    """Resolve the namespaces of a term among those known; an empty selector takes them all.
 
-    kube-scheduler 1.36 asks the selector about a pod's namespace as well, and as if that had no labels: one that only
-    says what must not be there (NotIn, DoesNotExist) takes every namespace, whatever its labels, like an empty one.
+    `by_name`: those that were found are all that count. kube-scheduler 1.36 asks the selector about a pod's namespace
+    as well, and as if that had no labels: one that only says what must not be there (NotIn, DoesNotExist) takes every
+    namespace, whatever its labels, like an empty one.
     """
     wanted = term.namespace_selector
-    if wanted.matches({}):
+    if wanted.is_everything or (not by_name and wanted.matches({})):
         return None, term.selector
     if wanted.is_nothing:
         return term.namespaces, term.selector

@@ -6,7 +6,7 @@ match it (`table.terms`), summed over topology domains.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -42,23 +42,30 @@ from stowplan.model.meta import Int32
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.interpodaffinity.domains import (
+    Domains,
     MatchedPods,
     PodsByDomain,
     PodSelection,
     Weighted,
     by_key,
+    by_key_or_node,
     change_of,
     selection,
+    where_others_are,
 )
-from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
 
+HOSTNAME = "kubernetes.io/hostname"
 AFFINITY_REASON = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
 EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 #: A profile may leave PreScore out and keep Score.
 UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
+
+#: Says whether terms are about a pod.
+AboutPod = Callable[[list[AffinityTerm], Pod], bool]
 
 
 class InterPodAffinityArgs(PluginArgs, frozen=True):
@@ -88,9 +95,13 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         term of a pod there that does. Anti-affinity counts as negative. The lowest sum becomes 0, the highest 100.
     Arguments: `hardPodAffinityWeight`, the weight of other pods' required affinity terms in the score, 0 to 100;
         `ignorePreferredTermsOfExistingPods`, not to score pods that have no preferred terms themselves.
-    Requeued by: a pod assigned, relabelled or deleted; a node added or relabelled.
+    Requeued by: a pod assigned, relabelled or deleted, if the pod's terms are about it, or its anti-affinity about the
+        pod (any term of anti-affinity; all of them, in 1.36); new labels of the pod; a node added or relabelled.
     Remedies: to do without required affinity to other pods, anti-affinity, or both.
-    Upstream: pkg/scheduler/framework/plugins/interpodaffinity, with the default feature gates.
+    Upstream: pkg/scheduler/framework/plugins/interpodaffinity. With the gate InterPodAffinityHostnameFastPath, required
+        terms over `kubernetes.io/hostname` are about each node itself, whatever other nodes bear the same label; of
+        affinity only if all terms are. Upstream means that to be faster and otherwise the same; it is the same as long
+        as host names are unique, and no faster here.
     """
 
     args_type = InterPodAffinityArgs
@@ -100,6 +111,11 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         self._listers = handle.listers
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignores_others = args.ignore_preferred_terms_of_existing_pods
+        by_node = handle.feature_gates.enabled("InterPodAffinityHostnameFastPath")
+        self._node_key = HOSTNAME if by_node else ""
+        self._resolves_by_name = handle.feature_gates.changed("NamespacesByName")
+        any_will_do = handle.feature_gates.changed("AnyAntiAffinityTermRequeues")
+        self._is_unwanted = is_about_any if any_will_do else is_about_all
 
     # Filter
 
@@ -109,17 +125,21 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             return refuse(f"parsing pod: {problem}")
         affinity = [term for kind, _, term in terms if kind == "affinity"]
         anti_affinity = [term for kind, _, term in terms if kind == "anti-affinity"]
-        existing = by_key(nodes, self._terms_against(pod, nodes, placed=True))
-        if not affinity and not anti_affinity and not any(domains.sums.any() for domains in existing):
+        existing = by_key_or_node(nodes, self._terms_against(pod, nodes, placed=True), self._node_key)
+        is_objected_to = any(domains.may_refuse(nodes) for domains in existing) or self._has_node_terms(nodes)
+        if not affinity and not anti_affinity and not is_objected_to:
             return SKIP
         companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
         keys = dict.fromkeys(term.topology_key for term in affinity)
-        near = by_key(nodes, [(key, 1, companion) for key in keys if companion is not None])
+        wanted: list[Weighted] = [(key, 1, companion) for key in keys if companion is not None]
+        # One pod has to be near by all terms at once, so they are looked at together.
+        near = by_key_or_node(nodes, wanted, self._node_key if len(keys) == 1 else "")
+        unwanted: list[Weighted] = [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]
         return _RequiredTerms(
             affinity=near,
-            anti_affinity=by_key(nodes, [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]),
+            anti_affinity=by_key_or_node(nodes, unwanted, self._node_key),
             existing=existing,
-            companions=sum(int(domains.sums.sum()) for domains in near),
+            companions=sum(domains.total(nodes) for domains in near),
             companion=companion,
             is_own_companion=companion is not None and companion.matches(pod),
         )
@@ -129,7 +149,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             raise WordedError('error reading "PreFilterInterPodAffinity" from cycleState: not found')
         existing = state.existing
         if nodes.is_hypothetical:
-            existing += by_key(nodes, self._terms_against(pod, nodes, placed=False))
+            existing += by_key_or_node(nodes, self._terms_against(pod, nodes, placed=False), self._node_key)
         rejected: Mask | None = None
         if state.companion is not None:
             rejected = ~_has_company(nodes, state, state.companion)
@@ -177,7 +197,11 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
         return (
-            Awaited(changes.POD, of_pods, is_schedulable_after_pod_change),
+            Awaited(
+                changes.ASSIGNED_POD, of_pods, partial(is_schedulable_after_assigned_pod_change, self._is_unwanted)
+            ),
+            # Whatever its labels were: others may want it now, or stand it.
+            Awaited(changes.TARGET_POD, Action.UPDATE_POD_LABEL),
             Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_schedulable_after_node_change),
         )
 
@@ -197,6 +221,12 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     def _terms_against(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
         carried = self._carried("anti-affinity", pod, nodes, placed=placed)
         return [(one.term.topology_key, 1, one) for one in carried]
+
+    def _has_node_terms(self, nodes: Nodes) -> bool:
+        """Say whether a placed pod has anti-affinity that is looked at node by node, whomever it is about."""
+        if not self._node_key:
+            return False
+        return any(one.is_used and one.term.topology_key == self._node_key for one in nodes.all_terms("anti-affinity"))
 
     def _wishes(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
         preferred = self._carried("preferred", pod, nodes, placed=placed)
@@ -218,16 +248,16 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         return MatchedPods((self._selection(term),))
 
     def _selection(self, term: AffinityTerm) -> PodSelection:
-        return selection(term, partial(self._listers.list, Namespace))
+        return selection(term, partial(self._listers.list, Namespace), by_name=self._resolves_by_name)
 
 
 @dataclass(frozen=True, slots=True)
 class _RequiredTerms(Successive):
     """What filtering needs to know: the pods that matter, by topology domain."""
 
-    affinity: tuple[PodsByDomain, ...]
-    anti_affinity: tuple[PodsByDomain, ...]
-    existing: tuple[PodsByDomain, ...]
+    affinity: tuple[Domains, ...]
+    anti_affinity: tuple[Domains, ...]
+    existing: tuple[Domains, ...]
     # Pods that match all affinity terms, where any of the topology keys is known.
     companions: int
     companion: MatchedPods | None
@@ -237,14 +267,14 @@ class _RequiredTerms(Successive):
         if self._outline() != before._outline():
             return None
         pairs = zip(self._domains(), before._domains(), strict=True)
-        return np.concatenate([now.where_others_are(then, nodes) for now, then in pairs])
+        return np.concatenate([NO_ROWS, *(where_others_are(now, then, nodes) for now, then in pairs)])
 
-    def _domains(self) -> tuple[PodsByDomain, ...]:
+    def _domains(self) -> tuple[Domains, ...]:
         return self.affinity + self.anti_affinity + self.existing
 
     def _outline(self) -> tuple[object, ...]:
         groups = (self.affinity, self.anti_affinity, self.existing)
-        return self.companions > 0, [[(domains.key, len(domains.sums)) for domains in group] for group in groups]
+        return self.companions > 0, [[domains.outline for domains in group] for group in groups]
 
 
 def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:
@@ -260,7 +290,7 @@ def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) ->
     return np.logical_or(has_company, has_labels)
 
 
-def _any_pods(nodes: Nodes, by_topology: tuple[PodsByDomain, ...]) -> Mask:
+def _any_pods(nodes: Nodes, by_topology: tuple[Domains, ...]) -> Mask:
     first, *others = by_topology
     occupied: Mask = first.at_rows(nodes) > 0
     for domains in others:
@@ -280,23 +310,21 @@ def _without_terms(fields: tuple[str, ...], pod: Pod) -> Pod:
     return with_spec(pod, affinity=affinity)
 
 
-def is_schedulable_after_pod_change(pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """Say whether a pod that came, changed or went has become a companion or is no longer a nuisance.
+def is_schedulable_after_assigned_pod_change(is_unwanted: AboutPod, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Say whether another pod that came, changed or went has become a companion or is no longer a nuisance.
 
-    New labels of `pod` itself always may: others may want it now, or stand it. Of another's own terms only those of a
-    pod that went count: it may be the one that could not stand `pod`.
+    `is_unwanted` says whether some terms of anti-affinity are about a pod. Of the other's own terms only those of a pod
+    that went count: it may be the one that could not stand `pod`.
     """
-    if old is not None and new is not None and changes.is_same(pod, new):
-        return True
     if not all(changes.counts_on_a_node(version) for version in (old, new) if version is not None):
         return False
     wanted, unwanted = _terms(pod, "affinity"), _terms(pod, "anti-affinity")
     if old is None:
-        return new is not None and _is_about(wanted, new)
+        return new is not None and is_about_all(wanted, new)
     if new is None:
-        return _is_about(unwanted, old) or _is_about(_terms(old, "anti-affinity"), pod)
-    is_companion_now = not _is_about(wanted, old) and _is_about(wanted, new)
-    return is_companion_now or (_is_about(unwanted, old) and not _is_about(unwanted, new))
+        return is_unwanted(unwanted, old) or is_unwanted(_terms(old, "anti-affinity"), pod)
+    is_companion_now = not is_about_all(wanted, old) and is_about_all(wanted, new)
+    return is_companion_now or (is_unwanted(unwanted, old) and not is_unwanted(unwanted, new))
 
 
 def is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
@@ -322,6 +350,11 @@ def _terms(pod: Pod, kind: TermKind) -> list[AffinityTerm]:
     return [term for of_kind, _, term in terms if of_kind == kind]
 
 
-def _is_about(terms: list[AffinityTerm], pod: Pod) -> bool:
+def is_about_all(terms: list[AffinityTerm], pod: Pod) -> bool:
     """Say whether a pod is one that all terms are about; no terms are about nobody."""
     return bool(terms) and all(term.matches(pod, {}) for term in terms)
+
+
+def is_about_any(terms: list[AffinityTerm], pod: Pod) -> bool:
+    """Say whether a pod is one that any of the terms is about."""
+    return any(term.matches(pod, {}) for term in terms)

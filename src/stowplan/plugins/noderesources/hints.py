@@ -42,7 +42,8 @@ def awaited(device_classes: List | None, rules: RequestRules = USUAL) -> tuple[A
     given_back = partial(is_schedulable_after_pod_event, rules=rules)
     grown = partial(is_schedulable_after_node_change, device_classes or tuple, rules=rules)
     room = (
-        Awaited(changes.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, given_back),
+        Awaited(changes.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, given_back),
+        Awaited(changes.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN),
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, grown),
     )
     if device_classes is None:
@@ -53,11 +54,9 @@ def awaited(device_classes: List | None, rules: RequestRules = USUAL) -> tuple[A
 def is_schedulable_after_pod_event(pod: Pod, old: Pod, new: Pod | None, rules: RequestRules = USUAL) -> bool:
     """Any pod that leaves its node helps; one that shrinks, if it shrinks in something that `pod` requests."""
     # Here upstream counts what is set on the pod itself, whether that counts otherwise or not.
-    rules = RequestRules(pod_level_resize=rules.pod_level_resize)
+    rules = RequestRules(pod_level_resize=rules.pod_level_resize, most_of_sums=rules.most_of_sums)
     if new is None:
         return changes.counts_on_a_node(old)
-    if changes.is_same(pod, new):
-        return True
     if not new.node_name:
         return False
     before, after = _amounts(requests.accounted(old, rules)), _amounts(requests.accounted(new, rules))

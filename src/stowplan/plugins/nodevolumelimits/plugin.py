@@ -38,11 +38,11 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
     Rejects: nodes where more volumes of a driver would be attached than its CSINode allows. Each volume counts once,
         however many pods use it; one that a pod of the node uses already costs nothing. A claim without a volume counts
         as one of its class's provisioner. Every node, for good, if a claim is missing. With the gate
-        VolumeLimitScaling, also nodes where a driver is not installed whose CSIDriver sets
+        VolumeLimitScaling, which is on since 1.37, also nodes where a driver is not installed whose CSIDriver sets
         `preventPodSchedulingIfMissing`. Skipped for a pod without claims and without disks that CSI drivers serve.
     Requeued by: a CSINode added, or a limit raised; a pod deleted that had such volumes; a claim of the pod added; a
         volume detached.
-    Upstream: pkg/scheduler/framework/plugins/nodevolumelimits, as of 1.36: in-tree disks count for their driver (not
+    Upstream: pkg/scheduler/framework/plugins/nodevolumelimits, since 1.36: in-tree disks count for their driver (not
         Azure files and vSphere volumes) on every node that has a CSINode, whatever its annotation says. A volume that
         is attached but used by no pod of the node counts once more when the pod wants it. An ephemeral volume whose
         claim belongs to somebody else is an error, be it the pod's or that of a pod on a node with limits; so is a
@@ -80,7 +80,9 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
 
     def _rejections(self, nodes: Nodes, state: PodCSIVolumes) -> Iterator[Reject]:
         limits = NodeLimits(self._up_to_date(nodes.holding(POD_VOLUMES)), nodes)
-        if state.registered.is_clear and state.bare.is_clear and not self._wants_drivers:
+        is_clear = state.registered.is_clear and state.bare.is_clear
+        # Where there is a CSINode, no fewer drivers are served than where there is none.
+        if is_clear and not self._needed(state.registered):
             # Without a CSINode there are no limits.
             yield from _reject_over_limit(limits, state.registered, nodes.asked)
             return
@@ -93,7 +95,7 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
         return (
             Awaited(changes.CSI_NODE, Action.ADD),
             Awaited(changes.CSI_NODE, Action.UPDATE, _attaches_more),
-            Awaited(changes.POD, Action.DELETE, _had_attached_volumes),
+            Awaited(changes.ASSIGNED_POD, Action.DELETE, _had_attached_volumes),
             Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, is_own_claim),
             Awaited(changes.VOLUME_ATTACHMENT, Action.DELETE, _may_attach_instead),
         )

@@ -1,7 +1,7 @@
 """Spread constraints: those of the arguments, for pods without any; and as compiled, whom they count and where.
 
 `plugin.py` decides with them. The default constraints count the pods that share the owner of a pod
-(`default_selector`); `is_schedulable_after_pod_change` and `is_schedulable_after_node_change` are the queueing hints.
+(`default_selector`); the functions that begin with `is_schedulable_after` are the queueing hints.
 """
 
 from __future__ import annotations
@@ -252,20 +252,28 @@ def _requirements(workload: ReplicaSet | StatefulSet | None) -> tuple[Requiremen
         return ()
 
 
-def is_schedulable_after_pod_change(
+def is_schedulable_after_assigned_pod_change(
     constraints: Sequence[SpreadConstraint], pod: Pod, old: Pod | None, new: Pod | None
 ) -> bool:
-    """Say whether a pod that came, changed or went, maybe `pod` itself, now counts otherwise for a constraint."""
-    for version in (old, new):
-        if version is not None and not changes.is_same(pod, version) and not _is_counted(version, pod):
-            return False
-    if old is None or new is None:
-        version = old or new
-        return version is not None and any(one.selector.matches(version.labels) for one in constraints)
+    """Say whether another pod that came, changed or went now counts otherwise for a constraint."""
+    if not all(_is_counted(version, pod) for version in (old, new) if version is not None):
+        return False
+    if old is not None and new is not None:
+        return _counts_otherwise(constraints, old, new)
+    version = old or new
+    return version is not None and any(one.selector.matches(version.labels) for one in constraints)
+
+
+def is_schedulable_after_target_pod_change(constraints: Sequence[SpreadConstraint], old: Pod, new: Pod) -> bool:
+    """Say whether a change of the pod itself may help: it tolerates more, or counts otherwise for a constraint."""
     # A pod that tolerates more may now go where it could not, and those places count.
-    tolerates_more = changes.is_same(pod, new) and old.spec.tolerations != new.spec.tolerations
+    tolerates_more = old.spec.tolerations != new.spec.tolerations
     if tolerates_more and any(constraint.honors_taints for constraint in constraints):
         return True
+    return _counts_otherwise(constraints, old, new)
+
+
+def _counts_otherwise(constraints: Sequence[SpreadConstraint], old: Pod, new: Pod) -> bool:
     return any(one.selector.matches(old.labels) != one.selector.matches(new.labels) for one in constraints)
 
 

@@ -154,10 +154,13 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         return scores if scored is None else np.where(scored, scores, 0)
 
     def events(self) -> tuple[Awaited, ...]:
-        of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
+        of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
+        of_itself = Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION
         of_nodes = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
-        return Awaited(changes.POD, of_pods, self._is_schedulable_after_pod_change), Awaited(
-            changes.NODE, of_nodes, self._is_schedulable_after_node_change
+        return (
+            Awaited(changes.ASSIGNED_POD, of_pods, self._is_schedulable_after_assigned_pod_change),
+            Awaited(changes.TARGET_POD, of_itself, self._is_schedulable_after_target_pod_change),
+            Awaited(changes.NODE, of_nodes, self._is_schedulable_after_node_change),
         )
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
@@ -170,8 +173,11 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         choices = (some for size in (1, 2, 3) for some in combinations(keys, size))
         return rejected.first_that_helps(map(_without_spread, choices))
 
-    def _is_schedulable_after_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-        return rules.is_schedulable_after_pod_change(self._constraints(pod, DO_NOT_SCHEDULE), pod, old, new)
+    def _is_schedulable_after_assigned_pod_change(self, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+        return rules.is_schedulable_after_assigned_pod_change(self._constraints(pod, DO_NOT_SCHEDULE), pod, old, new)
+
+    def _is_schedulable_after_target_pod_change(self, pod: Pod, old: Pod, new: Pod) -> bool:
+        return rules.is_schedulable_after_target_pod_change(self._constraints(pod, DO_NOT_SCHEDULE), old, new)
 
     def _is_schedulable_after_node_change(self, pod: Pod, old: Node | None, new: Node | None) -> bool:
         return rules.is_schedulable_after_node_change(self._constraints(pod, DO_NOT_SCHEDULE), old, new)

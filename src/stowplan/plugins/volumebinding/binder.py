@@ -2,7 +2,7 @@
 
 A claim that is bound ties the pod to where its volume is. One that waits for its first consumer gets a volume meant for
 it, or the smallest available one that fits, each volume once; failing that, one is provisioned, if that can be done
-there. `scores` tells how well the space that claims would take is used.
+there. `capacity_scores` tells how well the space that claims would take is used.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ import numpy as np
 
 from stowplan.framework.handle import Listers
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
-from stowplan.plugins.shape_score import MAX_UTILIZATION
-from stowplan.plugins.volume_sources import class_of_claim
-from stowplan.plugins.volumebinding.available_volumes import AvailableVolumes, ClassVolumes, request_of, size_of
+from stowplan.plugins.volumebinding.available_volumes import AvailableVolumes, ClassVolumes, request_of
 from stowplan.plugins.volumebinding.node_affinity import NOTHING, Migrations, Ranks, admitted, nothing, required
 from stowplan.plugins.volumebinding.pod_volumes import SELECTED_NODE, PodVolumeClaims, PodVolumes
 from stowplan.plugins.volumebinding.provisioning import Provision, StorageCapacities, provision_for
-from stowplan.table.columns import Mask, Scores
+from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
 
@@ -198,63 +196,3 @@ def _check_provisions(making: Iterable[tuple[DelayedClaim, Mask]], nodes: Nodes)
         unmade |= asked & ~is_allowed
         lacks_space |= asked & is_allowed & ~delayed.provision.has_space(nodes)
     return unmade, lacks_space
-
-
-def scores(found: FoundVolumes, nodes: Nodes, curve: Scores) -> Scores:
-    """Score every row by a curve over the used percentage of the space its claims take, averaged over classes.
-
-    What existing volumes are larger than asked for counts as unused; without any, what would be left free of the space
-    in which volumes are made.
-    """
-    uses: dict[str, _Use] = {}
-    has_volumes = np.zeros(len(nodes), dtype=bool)
-    for match in found.matches:
-        use = uses.setdefault(class_of_claim(match.wanted.claim), _Use(len(nodes)))
-        _count_match(use, match)
-        has_volumes |= match.is_found
-    for delayed, is_made in found.provisions:
-        use = uses.setdefault(class_of_claim(delayed.claim), _Use(len(nodes)))
-        _count_provision(use, delayed, is_made & ~has_volumes, delayed.provision.first_report(nodes))
-    total, count = np.zeros(len(nodes), dtype=np.int64), np.zeros(len(nodes), dtype=np.int64)
-    for use in uses.values():
-        total += np.where(use.is_used, curve.take(use.percent()), 0)
-        count += use.is_used
-    # To the nearest, halves up.
-    return (2 * total + count) // np.maximum(2 * count, 1)
-
-
-class _Use:
-    """What is asked for and what there is of one class, by row; rows where nothing is asked for do not count."""
-
-    def __init__(self, rows: int) -> None:
-        self.is_used = np.zeros(rows, dtype=bool)
-        self.requested = np.zeros(rows, dtype=np.int64)
-        self.capacity = np.zeros(rows, dtype=np.int64)
-
-    def percent(self) -> Scores:
-        is_full = (self.capacity == 0) | (self.requested > self.capacity)
-        return np.where(is_full, MAX_UTILIZATION, self.requested * MAX_UTILIZATION // np.maximum(self.capacity, 1))
-
-
-def _count_match(use: _Use, match: VolumeMatch) -> None:
-    is_found, wanted = match.is_found, match.wanted
-    use.is_used |= is_found
-    use.requested += is_found * request_of(wanted.claim).value
-    sizes = np.array([size_of(volume).value for volume in wanted.prebound], dtype=np.int64)
-    use.capacity += _looked_up(sizes, match.prebound) + _looked_up(wanted.available.sizes, match.available)
-
-
-def _count_provision(use: _Use, delayed: DelayedClaim, is_made: Mask, reports: Ranks | None) -> None:
-    if reports is None or delayed.provision.reports is None:
-        return
-    is_made = is_made & (reports != NOTHING)
-    use.is_used |= is_made
-    use.requested += is_made * request_of(delayed.claim).value
-    # Several claims share the space: it is there once.
-    free = _looked_up(delayed.provision.reports.free_bytes(), reports)
-    np.copyto(use.capacity, free, where=is_made)
-
-
-def _looked_up(values: Scores, ranks: Ranks) -> Scores:
-    """Return the value at each rank, and 0 where there is none."""
-    return np.append(values, 0).take(np.minimum(ranks, len(values)))

@@ -15,6 +15,7 @@ from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
+    INDIFFERENT,
     SKIP,
     Awaited,
     Filter,
@@ -35,7 +36,7 @@ from stowplan.model.pod import Pod, pod_id
 from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of, shape_faults
 from stowplan.plugins.volume_sources import is_own_claim
-from stowplan.plugins.volumebinding import binder
+from stowplan.plugins.volumebinding import capacity_scores
 from stowplan.plugins.volumebinding.binder import FoundVolumes, VolumeBinder, VolumeNeeds
 from stowplan.plugins.volumebinding.node_affinity import MIGRATED_PLUGINS
 from stowplan.plugins.volumebinding.pod_volumes import (
@@ -98,7 +99,12 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         not allow, too little free space by the reports of its driver. The pod as a whole, for good, if a claim is
         missing, lost, being deleted or made for another pod, or is to be bound at once and is not yet. Skipped for a
         pod without claims.
-    Scores: with the feature gate StorageCapacityScoring, how well a node's volumes or free space would be used.
+    Scores: with the feature gate StorageCapacityScoring, which is on since 1.37, how well a node's volumes or free
+        space would be used: per class, the part that the pod's unbound claims take of the volumes they would get, or,
+        if they get none, of the free space reported for the class, looked up in `shape`, averaged over classes. By
+        default, the more is left the better. 0 everywhere for a pod without unbound claims. A volume that would be made
+        where the report tells of no `capacity`, or for a claim whose class only an annotation names, is left out, and
+        the log says so once; kube-scheduler 1.37.1 fails there.
     Reserves: the volumes for the claims, and the node where volumes are to be made; both are written before the pod is
         bound, which waits until all claims are bound.
     Arguments: `bindTimeoutSeconds`, how long that may take; `shape`, the curve of the scores.
@@ -172,15 +178,20 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     def pre_score(self, pod: Pod, nodes: Nodes) -> VolumeNeeds | Skip:
         if self._curve is None:
             return SKIP
-        wanted = self._wanted(pod)
-        return wanted if isinstance(wanted, VolumeNeeds) else VolumeNeeds()
+        try:
+            claims = find_claims(pod, self._listers)
+        except UnusableClaimError:
+            return INDIFFERENT
+        # Volumes that are bound say nothing about what is left.
+        return self._binder.needs_of(claims) if claims.delayed and not claims.immediate else INDIFFERENT
 
     def score(self, pod: Pod, nodes: Nodes, state: VolumeNeeds | None) -> Scores:
         # It can be listed for Score alone; then nothing is prepared.
         wanted = state if state is not None else self.pre_score(pod, nodes)
         if self._curve is None or isinstance(wanted, Skip):
             return np.zeros(len(nodes), dtype=np.int64)
-        return binder.scores(self._binder.find_pod_volumes(wanted, nodes), nodes, self._curve)
+        found = self._binder.find_pod_volumes(wanted, nodes)
+        return capacity_scores.scores(found, nodes, self._curve, self._handle.report_once)
 
     # What is done about it
 

@@ -30,6 +30,8 @@ from stowplan.table.nodes import Nodes
 
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 NO_ROOM: Final = -1
+#: In the place of free space that a report does not tell of.
+UNTOLD: Final = -1
 ReportKey = tuple[str, str]
 
 
@@ -120,6 +122,8 @@ class CapacityReports:
     def __init__(self, reports: Iterable[CSIStorageCapacity]) -> None:
         self.reports = list(reports)
         self.index = NodeIndex([_segment(report) for report in self.reports])
+        #: How much is free by each, in bytes; UNTOLD if it does not say.
+        self.free = np.array([_free_bytes(report) for report in self.reports], dtype=np.int64)
         #: The size of the largest volume that fits.
         self._limits = np.array([largest_volume(report) for report in self.reports], dtype=np.int64)
         self._rank_of = {_key(report): rank for rank, report in enumerate(self.reports)}
@@ -128,17 +132,13 @@ class CapacityReports:
         """Say which reports tell of space for a volume of a size."""
         return self._limits >= size_bytes
 
-    def free_bytes(self) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Return how much is free by each report."""
-        free = [report.capacity.value if report.capacity is not None else 0 for report in self.reports]
-        return np.array(free, dtype=np.int64)
-
     def replace(self, report: CSIStorageCapacity) -> bool:
         """Take in a new version of a report; say whether that could be done, because it is about the same nodes."""
         rank = self._rank_of.get(_key(report))
         if rank is None or self.reports[rank].node_topology != report.node_topology:
             return False
         self.reports[rank] = report
+        self.free[rank] = _free_bytes(report)
         self._limits[rank] = largest_volume(report)
         return True
 
@@ -147,6 +147,10 @@ def largest_volume(report: CSIStorageCapacity) -> int:
     """Return the size in bytes of the largest volume that fits; NO_ROOM if the report does not say."""
     limit = report.maximum_volume_size if report.maximum_volume_size is not None else report.capacity
     return limit.value if limit is not None else NO_ROOM
+
+
+def _free_bytes(report: CSIStorageCapacity) -> int:
+    return report.capacity.value if report.capacity is not None else UNTOLD
 
 
 def _term(topology: TopologySelectorTerm) -> CompiledTerm:

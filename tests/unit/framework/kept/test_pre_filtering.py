@@ -88,13 +88,23 @@ def test_nobody_is_left(plugins: list[First], message: str) -> None:
     assert result.message == message
 
 
-def test_a_contradiction_is_nobodys_fault_and_evicting_does_not_help() -> None:
+def test_a_contradiction_is_no_plugins_word_alone_and_evicting_does_not_help() -> None:
     verdict = Stand(nodes("a", "b"), First(only("a")), Second(only("b"))).verdict(POD)
     assert verdict.pre_filter is not None
     assert verdict.pre_filter.code is Code.UNRESOLVABLE
     assert verdict.pre_filter.plugin == ""
-    assert verdict.unschedulable_plugins() == frozenset()
+    assert verdict.unschedulable_plugins() == {"First", "Second"}
     assert not verdict.feasible.any()
+
+
+def test_after_a_contradiction_nobody_is_asked() -> None:
+    def must_not_ask(nodes: Nodes) -> Any:
+        raise AssertionError("a third plugin was asked")
+
+    verdict = Stand(nodes("a", "b"), First(only("a")), Second(only("b")), Third(must_not_ask)).verdict(POD)
+    assert verdict.fit_error() == (
+        "0/2 nodes are available: node(s) didn't satisfy plugin(s) [First Second] simultaneously."
+    )
 
 
 def test_only_nodes_that_all_plugins_name_are_evaluated() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stowplan.framework.contract import SKIP, Normalize, Plugin, PreScore, Score
+from stowplan.framework.contract import INDIFFERENT, SKIP, Normalize, Plugin, PreScore, Score
 from stowplan.framework.kept.incremental import FEW_ROWS, ScoresAmounts
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.plugin_faults import PluginError
@@ -57,7 +57,7 @@ class Prepared(First, PreScore):
         told = labels.meanings[labels.codes[0]] if labels.codes[0] >= 0 else "0"
         if told == "count":
             return int(nodes.feasible.sum())
-        return SKIP if told == "skip" else int(told)
+        return {"skip": SKIP, "indifferent": INDIFFERENT}.get(told) or int(told)
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         return super().score(pod, nodes, state) + int(state)
@@ -292,6 +292,18 @@ def test_a_plugin_that_skips_adds_nothing_until_it_has_something_to_say() -> Non
     world.change(0, tell="skip", Prepared=1, First=4)
     assert (world.refresh(), world.ranking.skipped) == ([4, 3], frozenset({"Prepared"}))
     assert list(world.scores()) == ["First"]
+
+
+def test_an_indifferent_plugin_gives_every_row_0_unasked_until_it_has_something_to_say() -> None:
+    world = World([{"tell": "indifferent", "Prepared": 1, "First": 4}, {"First": 3}], (Prepared(), 2), (First(), 1))
+    assert (world.totals(), world.ranking.skipped) == ([4, 3], frozenset())
+    assert world.scores()["Prepared"] == ([0, 0], [0, 0], 2)
+    assert world.asked()[0] == []
+    world.change(0, tell="5", Prepared=1, First=4)
+    assert world.refresh() == [16, 13]
+    world.change(0, tell="indifferent", Prepared=1, First=4)
+    assert world.refresh() == [4, 3]
+    assert world.scores()["Prepared"] == ([0, 0], [0, 0], 2)
 
 
 def test_who_prepares_without_scoring_may_skip_and_changes_no_total() -> None:

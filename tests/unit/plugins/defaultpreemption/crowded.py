@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
+from stowplan.config.releases import DEFAULT
 from stowplan.engine import scheduling_cycle
 from stowplan.framework.contract import Attempt
 from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
@@ -54,8 +55,8 @@ def urgent(cpu: str = "2", priority: int = 100) -> Pod:
     return make_pod("urgent").requests(cpu=cpu).priority(priority).build()
 
 
-def cluster_of(*objects: ApiObject) -> Cluster:
-    cluster = Cluster(seed=1)
+def cluster_of(*objects: ApiObject, release: str = DEFAULT) -> Cluster:
+    cluster = Cluster(seed=1, release=release)
     cluster.add_all(objects)
     return cluster
 

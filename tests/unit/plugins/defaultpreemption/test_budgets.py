@@ -25,9 +25,9 @@ def web(name: str, **labels: str) -> Pod:
 WEB = (web("w1"), web("w2"), web("w3"))
 
 
-def violated(budgets: list[PodDisruptionBudget], pods: tuple[Pod, ...]) -> list[bool]:
+def violated(budgets: list[PodDisruptionBudget], pods: tuple[Pod, ...], stops_at_first: bool = True) -> list[bool]:
     table = Table()
-    known = Budgets(budgets)
+    known = Budgets(budgets, stops_at_first=stops_at_first)
     return known.violated_by([CachedPod(pod, table.shape_of(pod), "a", is_assumed=False) for pod in pods])
 
 
@@ -61,6 +61,20 @@ def test_pods_count_against_their_budgets_in_turn(budgets: list[PodDisruptionBud
     assert violated(budgets, WEB) == expected
 
 
+@pytest.mark.parametrize(
+    ("stops_at_first", "expected"),
+    [
+        pytest.param(True, [True, True, False], id="a budget after one that is violated is not charged"),
+        pytest.param(False, [True, True, True], id="in 1.36 every budget is charged"),
+    ],
+)
+def test_a_violated_budget_ends_the_count(stops_at_first: bool, expected: list[bool]) -> None:
+    """Two that are about `red` pods' first budget use up the second one's only eviction, or leave it to the third."""
+    pods = (web("w1", tier="red"), web("w2", tier="red"), web("w3"))
+    budgets = [budget("none", 0, tier="red"), budget("one", 1, app="web")]
+    assert violated(budgets, pods, stops_at_first) == expected
+
+
 def test_a_budget_is_for_its_namespace() -> None:
     elsewhere = replace(budget("b", 0, app="web"), metadata=NamespacedMeta(name="b", namespace="other"))
     assert violated([elsewhere], WEB) == [False, False, False]
@@ -79,6 +93,6 @@ def test_a_wrong_selector_is_about_nobody() -> None:
 
 
 def test_every_node_starts_with_the_whole_budget() -> None:
-    table, known = Table(), Budgets([budget("b", 1, app="web")])
+    table, known = Table(), Budgets([budget("b", 1, app="web")], stops_at_first=True)
     pods = [CachedPod(pod, table.shape_of(pod), "a", is_assumed=False) for pod in WEB]
     assert [known.violated_by(pods[:1]), known.violated_by(pods[1:])] == [[False], [False, True]]

@@ -13,7 +13,6 @@ from tests.known_plugins import from_mapping
 from tests.unit.plugins.defaultpreemption import crowded
 from tests.unit.plugins.defaultpreemption.crowded import node, placed, urgent
 
-NO_CLAIMS = "no new claims to deallocate"
 VICTIM = placed("a1", "a", cpu="4", started=10)
 
 
@@ -29,8 +28,16 @@ def only_preemption(**arguments: int) -> Cluster:
 def test_the_pod_is_nominated_to_the_node_where_room_can_be_made() -> None:
     cluster = crowded.cluster_of(node("a"), node("b"), VICTIM, placed("b1", "b", cpu="4", started=5))
     result = crowded.post_filter(cluster, urgent())
+    text = "preemption: found a potential placement for pod on node a, preempting 1 victims"
+    assert result.nominated == Nominated("a", Preemption("a", (VICTIM,)), text)
+    assert (result.rejection, result.message) == (None, text)
+
+
+def test_in_136_nothing_is_said_of_a_node_where_room_can_be_made() -> None:
+    cluster = crowded.cluster_of(node("a"), VICTIM, release="1.36")
+    result = crowded.post_filter(cluster, urgent())
     assert result.nominated == Nominated("a", Preemption("a", (VICTIM,)))
-    assert (result.rejection, result.message) == (None, "")
+    assert result.message == ""
 
 
 def test_deciding_changes_nothing() -> None:
@@ -43,7 +50,7 @@ def test_a_nomination_is_withdrawn_when_nothing_helps() -> None:
     cluster = crowded.cluster_of(node("a"), placed("a1", "a", cpu="4", priority=100))
     result = crowded.post_filter(cluster, urgent())
     text = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
-    assert result.rejection == Rejection((NO_CLAIMS, text), Code.UNSCHEDULABLE, "DynamicResources")
+    assert result.rejection == Rejection((text,), Code.UNSCHEDULABLE, "DynamicResources")
     assert result.withdraws
 
 
@@ -51,7 +58,7 @@ def test_a_nomination_stands_while_its_victims_go() -> None:
     cluster = crowded.cluster_of(node("a"), crowded.terminating(VICTIM, crowded.BEING_PREEMPTED))
     pod = urgent()
     result = crowded.post_filter(cluster, replace(pod, status=replace(pod.status, nominated_node_name="a")))
-    assert result.message == f"{NO_CLAIMS}, preemption: not eligible due to a terminating pod on the nominated node."
+    assert result.message == "preemption: not eligible due to a terminating pod on the nominated node."
     assert not result.withdraws
 
 
@@ -78,4 +85,4 @@ def test_where_extenders_have_a_say_candidates_are_proposed_and_settled_by_those
     only_b = settled(made, [candidate for candidate in candidates if candidate.node_name == "b"]).nominated
     assert only_b is not None
     assert only_b.node_name == "b"
-    assert settled(made, []).message == f"{NO_CLAIMS}, preemption: no candidate node for preemption"
+    assert settled(made, []).message == "preemption: no candidate node for preemption"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stowplan.config import feature_gates
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowplan.model.device_pool import (
     Counter,
@@ -44,6 +45,8 @@ from stowplan.plugins.dynamicresources.pools import Inventory, OfferedDevice
 DRIVER = "gpu.example.com"
 NODE = Node(metadata=ObjectMeta(name="node-1", labels={"zone": "a"}))
 OTHER_NODE = Node(metadata=ObjectMeta(name="node-2", labels={"zone": "b"}))
+#: The rules of the first release that is known.
+IN_1_36 = Features.from_gates(feature_gates.default_gates("1.36"))
 ANY_CLASS = DeviceClass(metadata=ObjectMeta(name="any"))
 
 

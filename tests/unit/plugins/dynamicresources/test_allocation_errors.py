@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from stowplan.model.device_pool import Device, ResourceSlice
-from stowplan.model.dra import DeviceConstraint, DeviceRequest, DeviceSelector
+from stowplan.model.dra import DeviceConstraint, DeviceDerivedAttribute, DeviceRequest, DeviceSelector
 from stowplan.plugins.dynamicresources.claim_requests import AllocationError, NodeAllocationError
 from stowplan.plugins.dynamicresources.features import Features
 from tests.unit.plugins.dynamicresources.offers import (
+    IN_1_36,
     NODE,
     allocate,
     allocator,
@@ -87,20 +88,44 @@ def test_a_request_that_cannot_be_tried_is_an_error(
     [
         pytest.param(
             [request("r", 20), request("s", 13)],
-            "claim default/claim: number of requested devices 33 exceeds the claim limit of 32",
+            "request s: adding 13 devices exceeds the claim limit of 32, with 20 already accounted for",
             id="more devices than a claim may have",
         ),
         pytest.param(
             [request("r", 30), first_of("s", alternative("x", 9), alternative("y", 3))],
-            "claim default/claim: number of requested devices 33 exceeds the claim limit of 32",
+            "request s: adding 3 devices exceeds the claim limit of 32, with 30 already accounted for",
             id="of alternatives the smallest counts",
+        ),
+        pytest.param(
+            [request("r", 33), request("s", device_class_name="nope")],
+            "request r: adding 33 devices exceeds the claim limit of 32, with 0 already accounted for",
+            id="what comes after it is not looked at",
         ),
     ],
 )
 def test_a_claim_has_at_most_32_devices(requests: list[DeviceRequest], message: str) -> None:
     with pytest.raises(AllocationError) as caught:
         allocate(make_claim(*requests), ABC)
-    assert str(caught.value) == message
+    assert str(caught.value) == f"claim default/claim, {message}"
+
+
+def test_in_1_36_all_requests_are_counted_before_there_are_too_many() -> None:
+    with pytest.raises(AllocationError) as caught:
+        allocate(make_claim(request("r", 20), request("s", 13)), ABC, features=IN_1_36)
+    assert str(caught.value) == "claim default/claim: number of requested devices 33 exceeds the claim limit of 32"
+
+
+def test_derived_attributes_need_their_feature() -> None:
+    derived = (DeviceDerivedAttribute(name="d/x", expression="device.driver"),)
+    for claim in (
+        make_claim(request("r", derived_attributes=derived)),
+        make_claim(first_of("s", alternative("r", derived_attributes=derived))),
+    ):
+        with pytest.raises(AllocationError) as caught:
+            allocate(claim, ABC)
+        assert str(caught.value) == (
+            "claim default/claim, request r: cannot handle request with derived attributes, the feature is disabled"
+        )
 
 
 def test_a_constraint_of_an_unknown_kind_is_an_error() -> None:

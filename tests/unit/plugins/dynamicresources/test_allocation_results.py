@@ -20,8 +20,10 @@ from stowplan.model.dra import (
 from stowplan.model.meta import ObjectMeta
 from stowplan.plugins.dynamicresources.allocator import score
 from stowplan.plugins.dynamicresources.claim_requests import AllocationError
+from stowplan.plugins.dynamicresources.features import Features
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
+    IN_1_36,
     allocate,
     alternative,
     devices,
@@ -41,9 +43,12 @@ def config(text: str, *requests: str, source: str = "") -> DeviceConfiguration:
 
 
 def only(
-    claim: ResourceClaim, *slices: ResourceSlice, classes: dict[str, DeviceClass] | None = None
+    claim: ResourceClaim,
+    *slices: ResourceSlice,
+    classes: dict[str, DeviceClass] | None = None,
+    features: Features | None = None,
 ) -> AllocationResult:
-    results = allocate(claim, slices, classes=classes)
+    results = allocate(claim, slices, features=features, classes=classes)
     assert results is not None
     return results[0]
 
@@ -75,8 +80,9 @@ class TestConfiguration:
         metadata=ObjectMeta(name="big"), spec=DeviceClassSpec(config=(config("class 1"), config("class 2")))
     )
 
-    def told(self, claim: ResourceClaim) -> list[DeviceConfiguration]:
-        return list(only(claim, make_slice("s", A, B, C), classes={"big": self.CLASS}).devices.config)
+    def told(self, claim: ResourceClaim, features: Features | None = None) -> list[DeviceConfiguration]:
+        found = only(claim, make_slice("s", A, B, C), classes={"big": self.CLASS}, features=features)
+        return list(found.devices.config)
 
     def test_that_of_a_class_comes_first_and_names_its_requests(self) -> None:
         claim = make_claim(
@@ -91,13 +97,34 @@ class TestConfiguration:
             config("claim", source="FromClaim"),
         ]
 
-    def test_that_of_a_claim_is_told_for_every_request_it_is_meant_for(self) -> None:
+    MEANT = make_claim(
+        request("r"),
+        first_of("s", alternative("many", 9), alternative("one")),
+        request("t"),
+        config=(config("both", "r", "s/one"), config("other", "s/many"), config("list", "s")),
+    )
+
+    def test_that_of_a_claim_is_told_once_if_it_is_meant_for_a_request(self) -> None:
+        assert self.told(self.MEANT) == [
+            config("both", "r", "s/one", source="FromClaim"),
+            config("list", "s", source="FromClaim"),
+        ]
+
+    def test_what_is_for_all_requests_names_none(self) -> None:
         claim = make_claim(
-            request("r"),
-            first_of("s", alternative("many", 9), alternative("one")),
-            config=(config("both", "r", "s/one"), config("other", "s/many"), config("list", "s")),
+            request("r", device_class_name="big"),
+            first_of("s", alternative("one", device_class_name="big")),
+            config=(config("all", "s/one", "r"), config("one", "r")),
         )
         assert self.told(claim) == [
+            config("class 1", source="FromClass"),
+            config("class 2", source="FromClass"),
+            config("all", source="FromClaim"),
+            config("one", "r", source="FromClaim"),
+        ]
+
+    def test_in_1_36_it_is_told_for_every_request_it_is_meant_for(self) -> None:
+        assert self.told(self.MEANT, IN_1_36) == [
             config("both", "r", "s/one", source="FromClaim"),
             config("both", "r", "s/one", source="FromClaim"),
             config("list", "s", source="FromClaim"),

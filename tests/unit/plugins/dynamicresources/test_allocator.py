@@ -11,6 +11,7 @@ from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.features import Features
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
+    IN_1_36,
     allocate,
     alternative,
     attributes,
@@ -28,6 +29,10 @@ from tests.unit.plugins.dynamicresources.offers import (
 
 A, B, C = devices("a", "b", "c")
 ABC = [make_slice("s", A, B, C)]
+ADVICE = (
+    "consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional"
+    " fields"
+)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +125,14 @@ class TestClassesAndSelectors:
             pytest.param(
                 ["true", f'device.attributes["{DRIVER}"].nope'],
                 ["true"],
-                "class c: selector #1: CEL runtime error: no such key: nope",
+                f"class c: selector #1 on device {DRIVER}/pool/a: CEL runtime error: no such key: nope. {ADVICE}",
                 id="a selector of the class fails",
             ),
             pytest.param(
                 ["true"],
                 [f'device.attributes["{DRIVER}"].nope'],
-                "claim default/claim: selector #0: CEL runtime error: no such key: nope",
+                f"claim default/claim: selector #0 on device {DRIVER}/pool/a: CEL runtime error: no such key: nope."
+                f" {ADVICE}",
                 id="a selector of the request fails",
             ),
             pytest.param(
@@ -143,6 +149,12 @@ class TestClassesAndSelectors:
         with pytest.raises(AllocationError) as caught:
             allocate(claim, self.SLICES, classes={"c": make_class("c", *of_class)})
         assert str(caught.value) == message
+
+    def test_in_1_36_an_error_of_a_selector_does_not_name_the_device(self) -> None:
+        claim = make_claim(request("r", selectors=selecting(f'device.attributes["{DRIVER}"].nope')))
+        with pytest.raises(AllocationError) as caught:
+            allocate(claim, self.SLICES, features=IN_1_36)
+        assert str(caught.value) == "claim default/claim: selector #0: CEL runtime error: no such key: nope"
 
     def test_devices_are_reached_from_the_node_they_name(self) -> None:
         slices = [

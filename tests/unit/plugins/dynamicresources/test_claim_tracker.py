@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from stowplan.cache.objects import Objects
-from stowplan.config.feature_gates import DEFAULT_GATES
+from stowplan.config.feature_gates import default_gates
+from stowplan.config.releases import DEFAULT
 from stowplan.model.dra import ResourceClaim
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.table.journal import Reads
@@ -19,10 +20,10 @@ MADE = {
 class World:
     """A cluster of claims, and those on their way to it."""
 
-    def __init__(self, *claims: ResourceClaim) -> None:
+    def __init__(self, *claims: ResourceClaim, release: str = DEFAULT) -> None:
         self.reads = Reads()
         self.objects = Objects(self.reads)
-        self.claims = ClaimTracker(self.objects, self.reads, DEFAULT_GATES)
+        self.claims = ClaimTracker(self.objects, self.reads, default_gates(release))
         self.show(*claims)
 
     def show(self, *claims: ResourceClaim) -> None:
@@ -68,7 +69,7 @@ def test_a_written_claim_is_shown_as_written_until_the_cluster_has_caught_up() -
     world.claims.hold(claim("a", allocation=D1, resourceVersion="1"))
     written = claim("a", allocation=D1, reserved=["pod"], resourceVersion="3")
     world.claims.settle("a", written)
-    assert not world.claims.is_held(written)
+    world.claims.release("a")
     assert world.claims.find("default", "a") == written
     world.show(claim("a", resourceVersion="2"))
     assert world.claims.find("default", "a") == written
@@ -76,6 +77,25 @@ def test_a_written_claim_is_shown_as_written_until_the_cluster_has_caught_up() -
     later = claim("a", resourceVersion="4")
     world.show(later)
     assert world.claims.find("default", "a") == later
+    assert world.taken == set()
+
+
+def test_a_written_claim_is_held_until_it_is_let_go() -> None:
+    world = World(claim("a", resourceVersion="1"))
+    world.claims.hold(claim("a", allocation=D1, resourceVersion="1"))
+    world.claims.settle("a", claim("a", allocation=D1, resourceVersion="3"))
+    world.show(claim("a", resourceVersion="4"))
+    assert (world.claims.is_held(claim("a")), world.taken) == (True, {"d1"}), "whoever took it away from the claim"
+    world.claims.release("a")
+    assert (world.claims.is_held(claim("a")), world.taken) == (False, set())
+
+
+def test_in_1_36_a_claim_is_held_until_it_is_written() -> None:
+    world = World(claim("a", resourceVersion="1"), release="1.36")
+    world.claims.hold(claim("a", allocation=D1, resourceVersion="1"))
+    world.claims.settle("a", claim("a", allocation=D1, resourceVersion="3"))
+    assert not world.claims.is_held(claim("a"))
+    world.show(claim("a", resourceVersion="4"))
     assert world.taken == set()
 
 
@@ -98,6 +118,7 @@ def test_a_claim_made_for_a_pod_is_found_before_the_cluster_shows_it_and_after()
     world = World()
     world.claims.hold(claim("<in-memory>", allocation=D1))
     world.claims.settle("<in-memory>", claim("made", allocation=D1, resourceVersion="1", **MADE))
+    world.claims.release("<in-memory>")
     made = world.claims.made_for("pod")
     assert made is not None
     assert (made.name, world.taken) == ("made", {"d1"})

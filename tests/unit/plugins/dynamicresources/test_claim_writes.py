@@ -19,6 +19,8 @@ from stowplan.plugins.dynamicresources.claim_writes import ClaimWriteError, Clai
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.dynamicresources.claim_objects import claim, given, user_of
 
+CREATES = "dynamic_resource_allocation_resourceclaim_creates_total"
+
 T = TypeVar("T")
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -153,7 +155,7 @@ def test_a_claim_for_extended_resources_is_made_and_named_in_its_pod_and_deleted
         handle.own_writes.create(extended_resources.asking_for(extended_resources.claim_in_memory(pod), requests))
     )
     assert made.name == "pod-extended-resources-1"
-    assert handle.counted == [("scheduler_resourceclaim_creates_total", "success")]
+    assert handle.counted == [(CREATES, "success", "false", "", "Pod")]
     run(handle.own_writes.name_in(pod, made, mappings))
     found: Any = handle.listers.get(Pod, "default", "pod")
     status = found.status.extended_resource_claim_status
@@ -172,7 +174,7 @@ def test_a_claim_that_the_cluster_does_not_make_is_counted_as_a_failure() -> Non
     pod = user_of(requests={"example.com/gpu": "1"})
     with pytest.raises(ClaimWriteError, match="create claim for extended resources default/: exceeded quota"):
         run(handle.own_writes.create(extended_resources.claim_in_memory(pod)))
-    assert handle.counted == [("scheduler_resourceclaim_creates_total", "failure")]
+    assert handle.counted == [(CREATES, "failure", "false", "", "Pod")]
 
 
 def test_a_claim_for_extended_resources_without_any_is_a_fault() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from stowplan.framework.changes import Action
 from stowplan.model.dra import AllocationResult, ResourceClaim, ResourceClaimStatus
 from stowplan.model.meta import NamespacedMeta, OwnerReference
 from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
@@ -92,16 +93,57 @@ def test_claims_that_come_or_change(old: ResourceClaim | None, new: ResourceClai
     assert hinting.is_claim_better(finder(OWN, new), claiming(NAMED), old, new) is helps
 
 
+@pytest.mark.parametrize(
+    ("gone", "helps"),
+    [
+        pytest.param(allocated(OTHER), True, id="with devices"),
+        pytest.param(OTHER, False, id="without devices"),
+    ],
+)
+def test_a_claim_that_is_deleted_helps_if_it_had_devices(gone: ResourceClaim, helps: bool) -> None:
+    assert hinting.is_claim_better(finder(OWN), claiming(NAMED), gone, None) is helps
+
+
+@pytest.mark.parametrize(
+    ("hears_deletions", "expected"),
+    [(True, Action.ADD | Action.UPDATE | Action.DELETE), (False, Action.ADD | Action.UPDATE)],
+)
+def test_claims_that_are_deleted_are_heard_of_since_1_37(hears_deletions: bool, expected: Action) -> None:
+    awaited = {one.resource: one.actions for one in hinting.awaited(finder(), hears_deletions=hears_deletions)}
+    assert awaited["resource.k8s.io/ResourceClaim"] == expected
+
+
 def test_no_claim_helps_while_one_of_the_pods_own_is_missing() -> None:
     assert hinting.is_claim_better(finder(OTHER), claiming(NAMED), allocated(OTHER), OTHER) is False
 
 
 def test_a_pod_that_is_given_its_claims_helps_itself() -> None:
     old, new = claiming(FROM_TEMPLATE), claiming(FROM_TEMPLATE, statuses=(GENERATED,))
-    stranger = make_pod("stranger").build()
     assert hinting.has_all_claims(finder(make_claim(**OWNED)), new, old, new) is True
     assert hinting.has_all_claims(finder(), new, old, new) is False
-    assert hinting.has_all_claims(finder(), new, stranger, stranger) is False
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        pytest.param(None, OWN, [True, False], id="a claim that comes concerns those that refer to it"),
+        pytest.param(OWN, allocated(OWN), [True, False], id="so does one that is allocated"),
+        pytest.param(OWN, None, [True, False], id="and one that goes without having had devices"),
+        pytest.param(None, OTHER, [False, False], id="a claim that nobody refers to concerns nobody"),
+        pytest.param(allocated(OWN), OWN, None, id="devices that are given back concern all"),
+        pytest.param(allocated(OWN), None, None, id="so does the end of a claim that has devices"),
+    ],
+)
+def test_whom_a_claim_concerns(old: ResourceClaim | None, new: ResourceClaim | None, named: list[bool] | None) -> None:
+    concerns = hinting.who_refers_to(old, new)
+    pods = claiming(NAMED), claiming(FROM_TEMPLATE)
+    assert named == (None if concerns is None else [concerns(pod) for pod in pods])
+
+
+def test_a_pod_refers_to_a_claim_made_for_it_once_it_is_told_its_name() -> None:
+    concerns = hinting.who_refers_to(None, make_claim())
+    assert concerns is not None
+    assert concerns(claiming(FROM_TEMPLATE, statuses=(GENERATED,))) is True
 
 
 def finder(*claims: ResourceClaim) -> hinting.FindClaim:

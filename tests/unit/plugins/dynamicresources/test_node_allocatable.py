@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -22,14 +23,12 @@ from stowplan.testing import LocalHandle
 from tests.unit.plugins.dynamicresources.claim_objects import claim, device_class, exactly, given, slice_of
 
 GATE = "DRANodeAllocatableResources=true"
-GATES = feature_gates.parse(GATE)
-A_GIBIBYTE = {"memory": {"allocationMultiplier": "1Gi"}}
+A_GIBIBYTE = {"memory": {"mapping": {"deviceMultiplier": "1Gi"}}}
 
 
 def node(name: str = "one", **allocatable: str) -> Node:
     has = {"pods": "110", "cpu": "4", "memory": "4Gi", **allocatable}
-    content = {"metadata": {"name": name}, "status": {"allocatable": has, "capacity": has}}
-    return decode.convert(Node, content)
+    return decode.convert(Node, {"metadata": {"name": name}, "status": {"allocatable": has, "capacity": has}})
 
 
 def user(
@@ -38,18 +37,16 @@ def user(
     """Make a pod of one container that uses all of its claims, unless said otherwise."""
     entries = [{"name": f"my-{one}", "resourceClaimName": one} for one in claims]
     references = [{"name": f"my-{one}"} for one in (claims if uses is None else uses)]
-    container = {"name": "c", "resources": {"requests": spec.pop("requests", {}), "claims": references}}
-    return decode.convert(
-        Pod,
-        {
-            "metadata": {"name": name, "namespace": "default", "uid": name},
-            "spec": {"containers": [container], "resourceClaims": entries, **spec},
-        },
-    )
+    resources = {"requests": spec.pop("requests", {}), "limits": spec.pop("limits", {}), "claims": references}
+    content = {
+        "metadata": {"name": name, "namespace": "default", "uid": name},
+        "spec": {"containers": [{"name": "c", "resources": resources}], "resourceClaims": entries, **spec},
+    }
+    return decode.convert(Pod, content)
 
 
-def stage(mappings: dict[str, Any], *objects: Any, gates: str = GATE, **device: Any) -> LocalHandle:
-    offer = slice_of("one", "d1", "d2", nodeAllocatableResourceMappings=mappings, **device)
+def stage(takes: dict[str, Any], *objects: Any, gates: str = GATE, **device: Any) -> LocalHandle:
+    offer = slice_of("one", "d1", "d2", nodeAllocatableResources=takes, **device)
     handle = LocalHandle(node(), device_class("gpu"), offer, claim(), *objects)
     handle.feature_gates = feature_gates.parse(gates)
     return handle
@@ -66,16 +63,11 @@ def refusals(handle: LocalHandle, pod: Pod) -> list[tuple[str, bool]]:
     ]
 
 
-def taken(handle: LocalHandle, pod: Pod) -> list[tuple[str, tuple[str, ...], dict[str, str]]]:
+def taken(handle: LocalHandle, pod: Pod) -> list[dict[str, Any]]:
     allocated = DynamicResources(handle).allocate(pod, "one")
     assert allocated is not None
-    return [
-        (status.resource_claim_name, status.containers, {name: str(each) for name, each in status.resources.items()})
-        for status in allocated.node_allocatable
-    ]
-
-
-SHARED: dict[str, Any] = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "8Gi"}}}
+    written: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(allocated.node_allocatable, enc_hook=str))
+    return written
 
 
 def wanting(memory: str, count: int = 1) -> dict[str, Any]:
@@ -84,85 +76,100 @@ def wanting(memory: str, count: int = 1) -> dict[str, Any]:
     return request
 
 
+SHARED: dict[str, Any] = {"allowMultipleAllocations": True, "capacity": {"memory": {"value": "8Gi"}}}
+
+
 @pytest.mark.parametrize(
     ("mapping", "device", "request_", "expected"),
     [
-        pytest.param({"allocationMultiplier": "1Gi"}, {}, exactly(2), "2Gi", id="so much for each device"),
+        pytest.param({"deviceMultiplier": "1Gi"}, {}, exactly(2), "2Gi", id="so much for each device"),
         pytest.param({"capacityKey": "memory"}, SHARED, wanting("1Gi"), "1Gi", id="what is consumed of a capacity"),
         pytest.param(
-            {"capacityKey": "memory", "allocationMultiplier": "500m"},
-            SHARED,
-            wanting("1Gi"),
-            "512Mi",
-            id="a part of it",
+            {"capacityKey": "memory", "capacityMultiplier": "500m"}, SHARED, wanting("1Gi"), "512Mi", id="a part of it"
         ),
         pytest.param(
-            {"capacityKey": "memory", "allocationMultiplier": "2"}, SHARED, wanting("1Gi", 2), "4Gi", id="of two shares"
+            {"capacityKey": "memory", "capacityMultiplier": "2"}, SHARED, wanting("1Gi", 2), "4Gi", id="of two shares"
         ),
-        pytest.param({}, {}, exactly(), "0", id="a mapping that says nothing"),
     ],
 )
-def test_how_much_devices_take(
+def test_how_much_devices_that_are_a_part_of_their_node_take(
     mapping: dict[str, str], device: dict[str, Any], request_: dict[str, Any], expected: str
 ) -> None:
-    handle = stage({"memory": mapping}, claim("claim", request_), **device)
-    assert taken(handle, user()) == [("claim", ("c",), {"memory": expected})]
+    handle = stage({"memory": {"mapping": mapping}}, claim("claim", request_), **device)
+    amounts = [{"name": "memory", "quantity": expected}]
+    assert taken(handle, user()) == [{"resourceClaimName": "claim", "containers": ["c"], "mapping": amounts}]
 
 
-def test_a_capacity_of_which_nothing_is_consumed_takes_nothing() -> None:
-    handle = stage({"cpu": {"capacityKey": "cores"}}, claim("claim", wanting("1Gi")), **SHARED)
-    assert taken(handle, user()) == []
-
-
-def test_a_capacity_of_a_device_that_is_not_shared_is_an_error() -> None:
-    handle = stage({"memory": {"capacityKey": "memory"}}, capacity={"memory": {"value": "8Gi"}})
-    text = (
-        "claim default/claim, device d1: ConsumedCapacity is nil, but Capacity key 'memory' is set in"
-        " NodeAllocatableResourceMappings for resource memory"
-    )
-    with pytest.raises(AllocationError) as caught:
-        refusals(handle, user())
-    assert str(caught.value) == text
+def test_how_much_using_devices_costs() -> None:
+    takes = {"memory": {"overhead": {"perPod": "1Gi", "perContainer": "1Mi"}}, "cpu": {"overhead": {"perPod": "1"}}}
+    handle = stage(takes, claim("claim", exactly(2)))
+    overhead = [{"name": "cpu", "perPod": "2"}, {"name": "memory", "perPod": "2Gi", "perContainer": "2Mi"}]
+    assert taken(handle, user()) == [{"resourceClaimName": "claim", "containers": ["c"], "overhead": overhead}]
 
 
 @pytest.mark.parametrize(
-    ("mappings", "pod", "expected"),
+    "takes", [{"memory": {}}, {"memory": {"mapping": {}}}, {"cpu": {"mapping": {"capacityKey": "cores"}}}]
+)
+def test_a_device_that_does_not_say_how_much_takes_nothing(takes: dict[str, Any]) -> None:
+    assert taken(stage(takes, claim("claim", wanting("1Gi")), **SHARED), user()) == []
+
+
+def test_devices_that_the_pod_had_before_count_as_well() -> None:
+    handle = stage(A_GIBIBYTE, claim("claim", allocation=given("one", "d1")))
+    amounts = [{"name": "memory", "quantity": "1Gi"}]
+    assert taken(handle, user()) == [{"resourceClaimName": "claim", "containers": ["c"], "mapping": amounts}]
+    assert refusals(handle, user(requests={"memory": "3.5Gi"})) == [("Insufficient memory", True)]
+
+
+def test_a_device_that_is_gone_takes_nothing() -> None:
+    handle = stage(A_GIBIBYTE, claim("claim", allocation=given("one", "d9")))
+    assert taken(handle, user()) == []
+
+
+def test_a_device_that_is_gone_beside_one_that_takes_something_is_an_error() -> None:
+    handle = stage(A_GIBIBYTE, claim("claim", allocation=given("one", "d1", "d9")))
+    with pytest.raises(AllocationError) as caught:
+        refusals(handle, user())
+    assert str(caught.value) == (
+        "claim default/claim, device d9, driver gpu.example.com: device d9 not found in pool one for driver"
+        " gpu.example.com"
+    )
+
+
+def test_a_capacity_of_a_device_that_is_not_shared_is_an_error() -> None:
+    handle = stage({"memory": {"mapping": {"capacityKey": "memory"}}}, capacity={"memory": {"value": "8Gi"}})
+    with pytest.raises(AllocationError) as caught:
+        refusals(handle, user())
+    assert str(caught.value) == (
+        "claim default/claim, device d1: ConsumedCapacity is nil, but Capacity key 'memory' is set in"
+        " NodeAllocatableResources for resource memory"
+    )
+
+
+def overhead(per_pod: str, per_container: str = "0", resource: str = "memory") -> dict[str, Any]:
+    return {resource: {"overhead": {"perPod": per_pod, "perContainer": per_container}}}
+
+
+TOO_SMALL = "is insufficient to cover the aggregated container and node-allocatable DRA"
+
+
+@pytest.mark.parametrize(
+    ("takes", "pod", "expected"),
     [
         pytest.param(A_GIBIBYTE, user(requests={"memory": "3Gi"}), [], id="just enough"),
-        pytest.param(
-            {"memory": {"allocationMultiplier": "5Gi"}}, user(), [("Insufficient memory", True)], id="more than it has"
-        ),
+        pytest.param(A_GIBIBYTE, user(uses=()), [], id="no container uses the claim"),
         pytest.param(
             A_GIBIBYTE, user(requests={"memory": "3.5Gi"}), [("Insufficient memory", True)], id="with what it requests"
         ),
+        pytest.param(overhead("3Gi", "2Gi"), user(), [("Insufficient memory", True)], id="for its container as well"),
+        pytest.param(overhead("3Gi", "2Gi"), user(uses=()), [], id="but not if that does not use it"),
         pytest.param(
-            {"cpu": {"allocationMultiplier": "5"}, "memory": {"allocationMultiplier": "5Gi"}},
-            user(),
-            [("Insufficient cpu", True), ("Insufficient memory", True)],
-            id="every reason is told",
-        ),
-        pytest.param(
-            {"hugepages-2Mi": {"allocationMultiplier": "2Mi"}},
-            user(),
-            [("Insufficient hugepages-2Mi", True)],
-            id="huge pages",
-        ),
-        pytest.param(
-            A_GIBIBYTE,
-            user(uses=()),
-            [("claim claim: node-allocatable resource claim not referenced by any container within the pod", True)],
-            id="no container uses the claim",
+            overhead("2Mi", resource="hugepages-2Mi"), user(), [("Insufficient hugepages-2Mi", True)], id="huge pages"
         ),
         pytest.param(
             A_GIBIBYTE,
             user(requests={"memory": "1Gi"}, resources={"requests": {"memory": "1536Mi"}}),
-            [
-                (
-                    "pod level request for memory is insufficient to cover the aggregated container and"
-                    " node-allocatable DRA requests",
-                    True,
-                )
-            ],
+            [(f"pod level request for memory {TOO_SMALL} requests", True)],
             id="the pod as a whole requests too little",
         ),
         pytest.param(
@@ -171,21 +178,44 @@ def test_a_capacity_of_a_device_that_is_not_shared_is_an_error() -> None:
             [],
             id="the pod as a whole requests enough",
         ),
+        pytest.param(
+            overhead("2Mi", resource="hugepages-2Mi"),
+            user(limits={"hugepages-2Mi": "2Mi"}, resources={"limits": {"hugepages-2Mi": "2Mi"}}),
+            [(f"pod level limit for hugepages-2Mi {TOO_SMALL} limits", True)],
+            id="the pod as a whole is limited to too few huge pages",
+        ),
+        pytest.param(
+            A_GIBIBYTE,
+            user(limits={"memory": "1Gi"}, resources={"limits": {"memory": "1536Mi"}}),
+            [
+                (
+                    "pod level limit for memory is insufficient to cover the limit and DRA overhead for container c",
+                    True,
+                )
+            ],
+            id="a container may use more than the pod as a whole",
+        ),
+        pytest.param(
+            A_GIBIBYTE,
+            user(resources={"limits": {"memory": "512Mi"}}),
+            [],
+            id="a container without a limit is limited by the pod",
+        ),
     ],
 )
-def test_which_nodes_can_give_it(mappings: dict[str, Any], pod: Pod, expected: list[tuple[str, bool]]) -> None:
-    assert refusals(stage(mappings), pod) == expected
+def test_which_nodes_can_give_it(takes: dict[str, Any], pod: Pod, expected: list[tuple[str, bool]]) -> None:
+    assert refusals(stage(takes), pod) == expected
 
 
 def test_nothing_is_taken_without_the_gate() -> None:
-    handle = stage({"memory": {"allocationMultiplier": "5Gi"}}, gates="")
-    assert refusals(handle, user()) == []
-    assert taken(handle, user()) == []
+    handle = stage({"memory": {"mapping": {"deviceMultiplier": "5Gi"}}}, gates="")
+    assert (refusals(handle, user()), taken(handle, user())) == ([], [])
 
 
-def using(name: str, claim_name: str = "other", memory: str = "1Gi") -> Pod:
+def using(name: str, memory: str = "1Gi") -> Pod:
     """Make a placed pod that uses a claim which takes memory."""
-    status = {"resourceClaimName": claim_name, "containers": ["c"], "resources": {"memory": memory}}
+    taken = [{"name": "memory", "quantity": memory}]
+    status = {"resourceClaimName": f"of-{name}", "containers": ["c"], "mapping": taken}
     content = {
         "metadata": {"name": name, "namespace": "default", "uid": name},
         "spec": {"containers": [{"name": "c"}], "nodeName": "one"},
@@ -194,35 +224,39 @@ def using(name: str, claim_name: str = "other", memory: str = "1Gi") -> Pod:
     return decode.convert(Pod, content)
 
 
-def cluster_of(*objects: Any, gates: str = GATE) -> Cluster:
-    cluster = Cluster(feature_gates=feature_gates.parse(gates))
-    offer = slice_of("one", "d1", "d2", "d3", "d4", "d5", nodeAllocatableResourceMappings=A_GIBIBYTE)
+def cluster_of(*objects: Any, takes: dict[str, Any] = A_GIBIBYTE) -> Cluster:
+    cluster = Cluster(feature_gates=feature_gates.parse(GATE))
+    offer = slice_of("one", "d1", "d2", "d3", "d4", "d5", nodeAllocatableResources=takes)
     cluster.add_all([node(), device_class("gpu"), offer, *objects])
     return cluster
 
 
 def test_what_placed_pods_take_counts_and_may_be_preempted() -> None:
-    cluster = cluster_of(claim(), using("a"), using("b", "another", "2Gi"))
+    cluster = cluster_of(claim(), using("a"), using("b", "2Gi"))
     assert isinstance(cluster.choose(user()), Chosen)
     result = cluster.choose(user(requests={"memory": "512Mi"}))
     assert isinstance(result, Refused)
     assert result.verdict.rejected["one"] == Rejection(("Insufficient memory",), Code.UNSCHEDULABLE, "DynamicResources")
-    assert isinstance(cluster_of(claim(), using("a"), using("b", "another", "2Gi"), gates="").choose(user()), Chosen)
 
 
 @pytest.mark.parametrize(
-    ("users", "expected"),
+    ("takes", "reserved", "expected"),
     [
-        ([], None),
-        ([using("a", "claim")], "node allocatable resource claim claim is already used by another pod"),
-        (
-            [using("a", "claim"), using("b", "claim")],
-            "node allocatable resource claim claim shared by multiple pods",
+        pytest.param(A_GIBIBYTE, [], None, id="nobody has it"),
+        pytest.param(A_GIBIBYTE, ["pod"], None, id="the pod has it"),
+        pytest.param(overhead("1Gi"), ["other"], None, id="what it costs is no part of the node"),
+        pytest.param(
+            A_GIBIBYTE,
+            ["other"],
+            "node allocatable resource claim claim has a mapped device and cannot be shared across pods",
+            id="another has it",
         ),
     ],
 )
-def test_a_claim_that_takes_of_its_node_has_one_user(users: list[Pod], expected: str | None) -> None:
-    cluster = cluster_of(claim("claim", allocation=given("one", "d1")), *users)
+def test_a_claim_for_a_part_of_a_node_has_one_user(
+    takes: dict[str, Any], reserved: list[str], expected: str | None
+) -> None:
+    cluster = cluster_of(claim("claim", allocation=given("one", "d1"), reserved=reserved), takes=takes)
     result = cluster.choose(user())
     if expected is None:
         assert isinstance(result, Chosen)
@@ -245,7 +279,7 @@ def test_it_is_written_before_the_pod_is_bound_and_taken_back_if_it_is_not() -> 
     assert plugin.reserve(pod, "one") is None
     (counted,) = handle.recounted
     (status,) = counted.status.node_allocatable_resource_claim_statuses
-    assert (status.resource_claim_name, status.containers, str(status.resources["memory"])) == ("claim", ("c",), "1Gi")
+    assert (status.resource_claim_name, status.containers, status.mapping[0].name) == ("claim", ("c",), "memory")
     asyncio.run(plugin.pre_bind(pod, "one"))
     assert ("patch", "Pod/pod") in handle.written
     handle.written.clear()

@@ -12,11 +12,12 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.config import feature_gates
+from stowplan.config.releases import DEFAULT
 from stowplan.framework.contract import SKIP, Arranged, Attempt, refuse
 from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 from stowplan.model import decode
-from stowplan.model.device_pool import DeviceTaintRule
+from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.node import Node
@@ -52,13 +53,18 @@ class Stage:
     """Nodes `one` (two devices), `two` (one device) and `bare`, a class, and a plugin."""
 
     def __init__(
-        self, *objects: Any, serves: str | None = None, gates: str = "", has: dict[str, dict[str, str]] | None = None
+        self,
+        *objects: Any,
+        serves: str | None = None,
+        gates: str = "",
+        has: dict[str, dict[str, str]] | None = None,
+        release: str = DEFAULT,
     ) -> None:
         """`has` is what nodes have beside the usual, by their name."""
         nodes = [node(name, **(has or {}).get(name, {})) for name in ("one", "two", "bare")]
         self.handle = LocalHandle(*nodes, slice_of("one", "d1", "d2"), slice_of("two", "d1"))
         self.handle.put(device_class("gpu", serves=serves), *objects)
-        self.handle.feature_gates = feature_gates.parse(gates)
+        self.handle.feature_gates = feature_gates.parse(gates, release=release)
         self.plugin = DynamicResources(self.handle)
 
     @property
@@ -325,8 +331,9 @@ def taint_rule(name: str, pool: str) -> DeviceTaintRule:
 def test_a_rule_taints_devices_only_where_its_gate_is_on() -> None:
     pod = user_of("claim")
     objects = (claim(), taint_rule("rule", "one"))
-    assert Stage(*objects).refusals(pod) == {"bare": CANNOT}
-    stage = Stage(*objects, gates="DRADeviceTaintRules=true")
+    assert Stage(*objects, gates="DRADeviceTaintRules=false").refusals(pod) == {"bare": CANNOT}
+    assert Stage(*objects, release="1.36").refusals(pod) == {"bare": CANNOT}
+    stage = Stage(*objects)
     assert stage.refusals(pod) == {"one": CANNOT, "bare": CANNOT}
     stage.handle.put(taint_rule("rule", "two"))
     assert stage.refusals(pod) == {"two": CANNOT, "bare": CANNOT}
@@ -371,7 +378,7 @@ def test_which_nodes_have_an_extended_resource(
 
 
 def test_without_the_feature_devices_serve_no_resources() -> None:
-    stage = Stage(serves=GPU, gates="DRAExtendedResource=false")
+    stage = Stage(serves=GPU, gates="DRAExtendedResource=false", release="1.36")
     assert stage.plugin.pre_filter(user_of(requests={GPU: "1"}), stage.nodes) is SKIP
 
 
@@ -424,7 +431,7 @@ def test_how_good_a_node_is(claims: list[ResourceClaim], pod: Pod, expected: lis
 
 
 def test_without_the_feature_alternatives_do_not_count() -> None:
-    stage = Stage(claim(), gates="DRAPrioritizedList=false")
+    stage = Stage(claim(), gates="DRAPrioritizedList=false", release="1.36")
     assert stage.plugin.score(user_of("claim"), stage.nodes, None).tolist() == [0, 0, 0]
 
 
@@ -440,36 +447,31 @@ def test_scores_are_brought_to_100() -> None:
 @pytest.mark.parametrize(
     ("found", "said", "is_deallocated"),
     [
-        pytest.param(claim("claim", exactly(3)), "still not schedulable", False, id="not allocated"),
+        pytest.param(claim("claim", exactly(3)), (), False, id="not allocated"),
         pytest.param(
             claim(allocation=given("gone", "d1")),
-            "deallocation of ResourceClaim completed",
+            ("deallocation of ResourceClaim completed",),
             True,
             id="devices of no use, and nobody's",
         ),
         pytest.param(
             claim(allocation=given("gone", "d1"), reserved=["pod"]),
-            "deallocation of ResourceClaim completed",
+            ("deallocation of ResourceClaim completed",),
             True,
             id="devices of no use, and only the pod's",
         ),
         pytest.param(
-            claim(allocation=given("gone", "d1"), reserved=["other"]),
-            "still not schedulable",
-            False,
-            id="devices that another uses",
+            claim(allocation=given("gone", "d1"), reserved=["other"]), (), False, id="devices that another uses"
         ),
-        pytest.param(
-            claim("claim", exactly(class_name="nope")), "no new claims to deallocate", False, id="refused as a whole"
-        ),
+        pytest.param(claim("claim", exactly(class_name="nope")), (), False, id="refused as a whole"),
     ],
 )
-def test_idle_claims_are_deallocated(found: ResourceClaim, said: str, is_deallocated: bool) -> None:
+def test_idle_claims_are_deallocated(found: ResourceClaim, said: tuple[str, ...], is_deallocated: bool) -> None:
     stage = Stage(found)
     pod = user_of("claim")
     answer = stage.plugin.post_filter(pod, stage.attempt(pod))
     rejection = answer.rejection if isinstance(answer, Arranged) else answer
-    assert rejection == Rejection((said,))
+    assert rejection == Rejection(said)
     assert isinstance(answer, Arranged) is is_deallocated
     assert stage.claim() == found, "it is done beside the cycle"
     if isinstance(answer, Arranged):
@@ -479,7 +481,46 @@ def test_idle_claims_are_deallocated(found: ResourceClaim, said: str, is_dealloc
 
 def test_a_pod_without_claims_has_none_to_give_up() -> None:
     stage = Stage()
-    assert stage.plugin.post_filter(user_of(), stage.attempt(user_of())) == Rejection(("no new claims to deallocate",))
+    assert stage.plugin.post_filter(user_of(), stage.attempt(user_of())) == Rejection(())
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (claim("claim", exactly(3)), "still not schedulable"),
+        (claim("claim", exactly(class_name="nope")), "no new claims to deallocate"),
+    ],
+)
+def test_in_1_36_it_is_said_when_nothing_is_given_back(found: ResourceClaim, said: str) -> None:
+    stage = Stage(found, release="1.36")
+    pod = user_of("claim")
+    assert stage.plugin.post_filter(pod, stage.attempt(pod)) == Rejection((said,))
+
+
+def test_devices_for_which_operations_are_left_out_need_a_node_that_does_so() -> None:
+    stage = Stage(claim(allocation=given("one", "d1", skipNodeOperations=["NodePrepareResources"])))
+    pod = user_of("claim")
+    assert stage.refusals(pod)["one"] == ELSEWHERE
+    stage.handle.table.update_node(node_with_features("one", "DRAOptionalNodeOperations"))
+    assert stage.refusals(pod) == {"two": ELSEWHERE, "bare": ELSEWHERE}
+
+
+def test_a_node_that_begins_to_leave_out_operations_is_asked_again() -> None:
+    stage = Stage(claim(), gates="DRAOptionalNodeOperations=true")
+    stage.handle.put(skipping(slice_of("one", "d1", "d2")), skipping(slice_of("two", "d1")))
+    pod = user_of("claim")
+    assert stage.refusals(pod) == {"one": CANNOT, "two": CANNOT, "bare": CANNOT}
+    stage.handle.table.update_node(node_with_features("two", "DRAOptionalNodeOperations"))
+    assert stage.refusals(pod) == {"one": CANNOT, "bare": CANNOT}
+
+
+def skipping(found: ResourceSlice) -> ResourceSlice:
+    return replace(found, spec=replace(found.spec, skip_node_operations=("NodePrepareResources",)))
+
+
+def node_with_features(name: str, *features: str) -> Node:
+    plain = node(name)
+    return replace(plain, status=replace(plain.status, declared_features=features))
 
 
 def test_who_was_not_prepared_fails() -> None:

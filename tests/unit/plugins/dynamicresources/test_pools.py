@@ -5,20 +5,25 @@ from __future__ import annotations
 import pytest
 
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from stowplan.model.device_pool import Device, ResourceSlice
+from stowplan.model.device_pool import Device, DeviceCounterConsumption, ResourceSlice
 from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources.allocated_devices import PoolId
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError
 from tests.unit.plugins.dynamicresources.offers import (
     DRIVER,
+    IN_1_36,
     NODE,
     OTHER_NODE,
+    allocate,
     consuming,
     counter_set,
     devices,
     in_zone,
+    make_claim,
     make_slice,
+    request,
 )
 
 A, B, C = devices("a", "b", "c")
@@ -161,10 +166,33 @@ def test_a_pool_is_whole_or_not_used(slices: list[ResourceSlice], pools: list[st
     assert seen(slices) == pools
 
 
-def test_counters_are_seen_by_every_node() -> None:
-    counting = make_slice("c", shared_counters=(counter_set(units=1),), count=2)
-    offering = make_slice("d", consuming("a", units=1), count=2)
-    assert (seen([counting, offering]), seen([counting, offering], OTHER_NODE)) == (["pool: a"], ["pool: "])
+class TestCounters:
+    ELSEWHERE = make_slice("c", shared_counters=(counter_set(units=1),), count=2, node_name="node-2")
+    OFFERING = make_slice("d", consuming("a", units=1), count=2)
+
+    def test_they_concern_the_nodes_that_their_slice_is_for(self) -> None:
+        slices = [make_slice("c", shared_counters=(counter_set(units=1),), count=2), self.OFFERING]
+        assert (seen(slices), seen(slices, OTHER_NODE)) == (["pool: a"], [])
+
+    def test_devices_of_another_node_draw_on_them_all_the_same(self) -> None:
+        slices = [self.ELSEWHERE, self.OFFERING]
+        assert (seen(slices), seen(slices, OTHER_NODE)) == (["pool: a"], ["pool: "])
+
+    def test_in_1_36_they_are_seen_by_every_node(self) -> None:
+        slices = [make_slice("c", shared_counters=(counter_set(units=1),), count=2), self.OFFERING]
+        assert (seen(slices), seen(slices, OTHER_NODE, IN_1_36)) == (["pool: a"], ["pool: "])
+
+
+GROUPED = Device(
+    name="g", consumes_counters=(DeviceCounterConsumption(counter_set="set", compatibility_groups=("x",)),)
+)
+
+
+def test_a_slice_with_compatibility_groups_is_missing_from_its_pool_without_the_feature() -> None:
+    counting = make_slice("c", shared_counters=(counter_set(units=1),), count=3)
+    slices = [counting, make_slice("d", GROUPED, count=3), make_slice("e", B, count=3)]
+    assert seen(slices) == ["pool: incomplete"]
+    assert seen(slices, features=Features(compatibility_groups=True)) == ["pool: g b"]
 
 
 def test_without_partitionable_devices_counters_and_choices_per_device_are_left_out() -> None:
@@ -179,8 +207,28 @@ def test_without_partitionable_devices_counters_and_choices_per_device_are_left_
 def test_a_selector_that_cannot_be_understood_is_named() -> None:
     requirement = NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
     selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
-    with pytest.raises(NodeSelectionError, match="failed to perform node selection for slice broken: failed to parse"):
+    with pytest.raises(NodeSelectionError) as caught:
         seen([make_slice("broken", A, node_selector=selector)])
+    assert str(caught.value) == (
+        "gather pool information: failed to perform node selection for slice broken: failed to parse node selector"
+        " &NodeSelector{NodeSelectorTerms:[]NodeSelectorTerm{NodeSelectorTerm{MatchExpressions:"
+        "[]NodeSelectorRequirement{NodeSelectorRequirement{Key:zone,Operator:Near,Values:[a],},},"
+        "MatchFields:[]NodeSelectorRequirement{},},},}: nodeSelectorTerms[0].matchExpressions[0].operator:"
+        ' Unsupported value: "Near": supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
+    )
+
+
+def test_a_selector_of_a_device_that_cannot_be_understood_ends_the_allocation() -> None:
+    requirement = NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
+    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
+    found = make_slice(
+        "s",
+        Device(name="a", node_name="node-1"),
+        Device(name="b", node_selector=selector),
+        per_device_node_selection=True,
+    )
+    with pytest.raises(AllocationError, match=r"^failed to parse node selector &NodeSelector\{"):
+        allocate(make_claim(request("r", 2)), [found])
 
 
 class TestRefresh:

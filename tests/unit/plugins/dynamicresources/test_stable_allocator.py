@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from stowplan.config import feature_gates
-from stowplan.model.device_pool import Device, DeviceAttribute
+from stowplan.model.device_pool import Device
 from stowplan.plugins.dynamicresources.claim_requests import AllocationError
 from stowplan.plugins.dynamicresources.features import Features
 from tests.unit.plugins.dynamicresources.offers import (
@@ -17,11 +17,11 @@ from tests.unit.plugins.dynamicresources.offers import (
     make_claim,
     make_slice,
     request,
-    same,
     selecting,
 )
 
 OLDEST = Features(consumable_capacity=False, binding_conditions=False)
+NEITHER = "DRAConsumableCapacity=false,DRADeviceBindingConditions=false"
 
 
 @pytest.mark.parametrize(
@@ -30,21 +30,26 @@ OLDEST = Features(consumable_capacity=False, binding_conditions=False)
         pytest.param("", False, id="not by default"),
         pytest.param("DRAConsumableCapacity=false", False, id="binding conditions need the next one"),
         pytest.param("DRADeviceBindingConditions=false", False, id="shares need the next one"),
-        pytest.param("DRAConsumableCapacity=false,DRADeviceBindingConditions=false", True, id="neither is on"),
-        pytest.param(
-            "DRAConsumableCapacity=false,DRADeviceBindingConditions=false,DRAListTypeAttributes=true",
-            True,
-            id="lists make no difference",
-        ),
-        pytest.param(
-            "DRAConsumableCapacity=false,DRADeviceBindingConditions=false,DRAResourceClaimDeviceStatus=false",
-            True,
-            id="without the status of devices",
-        ),
+        pytest.param(NEITHER, True, id="neither is on"),
+        pytest.param(f"{NEITHER},DRAListTypeAttributes=true", False, id="lists need the newest one"),
+        pytest.param(f"{NEITHER},DRADerivedAttributes=true", False, id="derived attributes need the newest one"),
+        pytest.param(f"{NEITHER},DRADeviceCompatibilityGroups=true", False, id="groups need the newest one"),
+        pytest.param(f"{NEITHER},DRAOptionalNodeOperations=true", False, id="optional operations need the newest one"),
     ],
 )
 def test_which_gates_choose_it(gates: str, expected: bool) -> None:
     assert Features.from_gates(feature_gates.parse(gates)).is_stable is expected
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [
+        pytest.param(f"{NEITHER},DRAListTypeAttributes=true", id="lists make no difference"),
+        pytest.param(f"{NEITHER},DRAResourceClaimDeviceStatus=false", id="without the status of devices"),
+    ],
+)
+def test_which_gates_choose_it_in_1_36(gates: str) -> None:
+    assert Features.from_gates(feature_gates.parse(gates, release="1.36")).is_stable
 
 
 def test_it_does_not_know_distinct_attributes() -> None:
@@ -71,16 +76,3 @@ def test_it_does_not_tie_a_device_to_the_node_it_binds_to() -> None:
     results = allocate(make_claim(request("r")), network, features=OLDEST)
     assert results is not None
     assert results[0].node_selector is None
-
-
-@pytest.mark.parametrize("lists", [False, True], ids=["lists off", "lists on"])
-@pytest.mark.parametrize("constraint", [same("links"), different("links")], ids=["same", "different"])
-def test_lists_are_like_nothing_to_a_constraint(constraint: object, lists: bool) -> None:
-    def linked(name: str, *links: int) -> Device:
-        return Device(name=name, attributes={"links": DeviceAttribute(int_values=links)})
-
-    slices = [make_slice("s", linked("a", 1, 2), linked("b", 1, 2), linked("c", 3))]
-    features = Features(list_type_attributes=lists)
-    one, two = (make_claim(request("r", count), constraints=(constraint,)) for count in (1, 2))
-    assert given(allocate(one, slices, features=features)) == ["r: pool/a"]
-    assert allocate(two, slices, features=features) is None

@@ -25,8 +25,8 @@ def taints(found: ResourceSlice) -> dict[str, list[str]]:
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
-        pytest.param(None, {"a": ["own", "broken"], "b": ["broken"]}, id="no selector means every device"),
-        pytest.param({}, {"a": ["own", "broken"], "b": ["broken"]}, id="and so does an empty one"),
+        pytest.param(None, {"a": ["own"], "b": []}, id="no selector means no device"),
+        pytest.param({}, {"a": ["own", "broken"], "b": ["broken"]}, id="an empty one means every device"),
         pytest.param({"device": "b"}, {"a": ["own"], "b": ["broken"]}, id="a device by its name"),
         pytest.param({"driver": DRIVER}, {"a": ["own", "broken"], "b": ["broken"]}, id="a driver"),
         pytest.param({"driver": "nic.example.com"}, {"a": ["own"], "b": []}, id="another driver"),
@@ -37,6 +37,20 @@ def taints(found: ResourceSlice) -> dict[str, list[str]]:
 def test_which_devices_a_rule_taints(selector: dict[str, str] | None, expected: dict[str, list[str]]) -> None:
     (found,) = TaintedSlices().of([SLICE], [rule(selector)])
     assert taints(found) == expected
+
+
+@pytest.mark.parametrize("selector", [None, {}], ids=["no selector", "an empty one"])
+def test_a_rule_of_1_36_without_a_selector_taints_every_device(selector: dict[str, str] | None) -> None:
+    content = {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "rule"},
+        "spec": {"taint": {"key": "broken"}} | ({} if selector is None else {"deviceSelector": selector}),
+    }
+    beta = decode.decode_object(content)
+    assert isinstance(beta, DeviceTaintRule)
+    (found,) = TaintedSlices().of([SLICE], [beta])
+    assert taints(found) == {"a": ["own", "broken"], "b": ["broken"]}
 
 
 def test_what_looks_as_before_is_the_same_object() -> None:
@@ -50,11 +64,12 @@ def test_what_looks_as_before_is_the_same_object() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param(None, rule(), ["s"], id="a rule appears"),
-        pytest.param(rule(), None, ["s"], id="a rule goes"),
+        pytest.param(None, rule({}), ["s"], id="a rule appears"),
+        pytest.param(rule({}), None, ["s"], id="a rule goes"),
+        pytest.param(None, rule(), [], id="a rule for no device"),
         pytest.param(None, rule({"pool": "elsewhere"}), [], id="a rule for other devices"),
-        pytest.param(rule(), rule(), [], id="nothing that counts has changed"),
-        pytest.param(rule(), rule(effect="NoExecute"), ["s"], id="another effect"),
+        pytest.param(rule({}), rule({}), [], id="nothing that counts has changed"),
+        pytest.param(rule({}), rule({}, effect="NoExecute"), ["s"], id="another effect"),
         pytest.param(rule({"device": "a"}), rule({"device": "b"}), ["s"], id="another device"),
     ],
 )

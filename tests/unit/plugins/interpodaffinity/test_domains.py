@@ -7,7 +7,7 @@ import pytest
 
 from stowplan.model.affinity import PodAffinityTerm
 from stowplan.model.kinds import Namespace
-from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
+from stowplan.model.meta import LabelSelector, LabelSelectorRequirement, NamespacedMeta, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EVERYTHING, from_labels
@@ -115,7 +115,22 @@ NAMESPACES = [
     ],
 )
 def test_the_namespaces_of_a_term_are_resolved(term: PodAffinityTerm, namespaces: set[str] | None) -> None:
-    assert selection(AffinityTerm(term, "own"), lambda: NAMESPACES)[0] == namespaces
+    assert selection(AffinityTerm(term, "own"), lambda: NAMESPACES, by_name=True)[0] == namespaces
+
+
+NOT_RED = LabelSelector(match_expressions=(LabelSelectorRequirement(key="team", operator="NotIn", values=("red",)),))
+
+
+@pytest.mark.parametrize(
+    ("by_name", "namespaces"),
+    [
+        pytest.param(True, {"b"}, id="takes those without it"),
+        pytest.param(False, None, id="took all before 1.37"),
+    ],
+)
+def test_a_selector_of_what_must_not_be_there(by_name: bool, namespaces: set[str] | None) -> None:
+    term = AffinityTerm(PodAffinityTerm(namespace_selector=NOT_RED), "own")
+    assert selection(term, lambda: NAMESPACES, by_name=by_name)[0] == namespaces
 
 
 def test_namespaces_are_listed_only_to_select_among_them() -> None:
@@ -127,7 +142,7 @@ def test_namespaces_are_listed_only_to_select_among_them() -> None:
         PodAffinityTerm(namespaces=("x",)),
         PodAffinityTerm(namespace_selector=LabelSelector()),
     ):
-        selection(AffinityTerm(term, "own"), must_not_list)
+        selection(AffinityTerm(term, "own"), must_not_list, by_name=True)
 
 
 def test_sums_follow_pods_that_come_and_go() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from stowplan.config.feature_gates import default_gates
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.interpodaffinity import plugin
-from stowplan.testing import PodBuilder, make_node, make_pod
+from stowplan.testing import LocalHandle, PodBuilder, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
 FRIENDLY = make_pod("p").affinity("app", "db", ZONE)
@@ -17,6 +20,16 @@ WEB = make_pod("other").label("app", "web")
 QUIET = make_pod("p").label("app", "web")
 RECLUSE = make_pod("other").anti_affinity("app", "web", ZONE)
 PICKY = make_pod("other").anti_affinity("app", "db", ZONE)
+
+
+def schedulable_after(pod: Pod, old: Pod | None, new: Pod | None, release: str = "1.37") -> bool:
+    """Ask the hint about a change of a pod that has a node."""
+    handle = LocalHandle()
+    handle.feature_gates = default_gates(release)
+    awaited = plugin.InterPodAffinity(handle).events()
+    hint = next(one.hint for one in awaited if one.resource == changes.ASSIGNED_POD)
+    assert hint is not None
+    return hint(pod, old, new)
 
 
 @pytest.mark.parametrize(
@@ -42,25 +55,37 @@ PICKY = make_pod("other").anti_affinity("app", "db", ZONE)
         pytest.param(HOSTILE, DB.on("n"), WEB, False, id="a nuisance that has no node any more changes"),
         pytest.param(FRIENDLY, WEB, DB.on("n"), False, id="somebody becomes a companion on getting a node"),
         pytest.param(FRIENDLY, None, FRIENDLY.on("n"), False, id="the pod itself comes"),
-        pytest.param(HOSTILE, HOSTILE, HOSTILE.label("x"), True, id="its own labels change"),
     ],
 )
 def test_pods_that_come_change_or_go(
     waiting: PodBuilder, old: PodBuilder | None, new: PodBuilder | None, helps: bool
 ) -> None:
     before, after = (None if version is None else version.build() for version in (old, new))
-    assert plugin.is_schedulable_after_pod_change(waiting.build(), before, after) is helps
+    assert schedulable_after(waiting.build(), before, after) is helps
 
 
 def test_only_a_pod_that_all_terms_are_about_is_a_companion() -> None:
     waiting = FRIENDLY.affinity("tier", "one", ZONE).build()
-    assert plugin.is_schedulable_after_pod_change(waiting, None, DB.on("n").build()) is False
-    assert plugin.is_schedulable_after_pod_change(waiting, None, DB.label("tier", "one").on("n").build()) is True
+    assert schedulable_after(waiting, None, DB.on("n").build()) is False
+    assert schedulable_after(waiting, None, DB.label("tier", "one").on("n").build()) is True
+
+
+@pytest.mark.parametrize(("release", "helps"), [("1.36", False), ("1.37", True)])
+def test_a_pod_that_any_term_is_about_is_a_nuisance_and_in_136_one_that_all_are(release: str, helps: bool) -> None:
+    hostile, recluse = HOSTILE.anti_affinity("tier", "one", ZONE), RECLUSE.anti_affinity("tier", "one", ZONE).on("n")
+    assert schedulable_after(hostile.build(), DB.on("n").build(), None, release) is helps
+    assert schedulable_after(hostile.build(), DB.on("n").build(), WEB.on("n").build(), release) is helps
+    assert schedulable_after(QUIET.build(), recluse.build(), None, release) is helps
+
+
+def test_new_labels_of_its_own_always_help() -> None:
+    (own,) = [one for one in plugin.InterPodAffinity(LocalHandle()).events() if one.resource == changes.TARGET_POD]
+    assert (own.actions, own.hint) == (Action.UPDATE_POD_LABEL, None)
 
 
 def test_a_pod_of_another_namespace_is_no_companion() -> None:
     stranger = make_pod("other", "elsewhere").label("app", "db").on("n").build()
-    assert plugin.is_schedulable_after_pod_change(FRIENDLY.build(), None, stranger) is False
+    assert schedulable_after(FRIENDLY.build(), None, stranger) is False
 
 
 @pytest.mark.parametrize(

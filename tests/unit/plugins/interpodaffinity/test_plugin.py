@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from stowplan.config.feature_gates import default_gates
 from stowplan.framework.contract import SKIP
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import LabelSelector, LabelSelectorRequirement
@@ -220,8 +221,8 @@ def test_namespaces_of_a_term(fields: dict[str, Any], refused: list[str], is_car
     ("is_carried", "namespace", "is_refused"),
     [
         pytest.param(False, "default", True, id="the pod's own term takes a namespace that it selects"),
-        pytest.param(False, "blue", True, id="the pod's own term takes even a namespace that it does not select"),
-        pytest.param(False, "unknown", True, id="the pod's own term takes a namespace without an object"),
+        pytest.param(False, "blue", False, id="the pod's own term does not take one that it does not select"),
+        pytest.param(False, "unknown", False, id="the pod's own term does not take a namespace without an object"),
         pytest.param(True, "default", True, id="the term of a placed pod takes a namespace that it selects"),
         pytest.param(True, "blue", False, id="the term of a placed pod goes by the labels of the namespace"),
         pytest.param(True, "unknown", True, id="the term of a placed pod sees no labels, which match"),
@@ -232,6 +233,14 @@ def test_a_selector_that_only_says_what_must_not_be_there(is_carried: bool, name
     owner = make_pod("db", away=required(web(namespace_selector=NOT_BLUE)))
     placed, incoming = (owner, other) if is_carried else (other, owner)
     assert (Cluster([("a1", placed)], NAMESPACES).refused(incoming) not in (SKIP, {})) == is_refused
+
+
+@pytest.mark.parametrize("namespace", ["default", "blue", "unknown"])
+def test_before_1_37_such_a_selector_took_every_namespace(namespace: str) -> None:
+    pod = make_pod("db", away=required(web(namespace_selector=NOT_BLUE)))
+    placed = [("a1", make_pod("web", namespace=namespace))]
+    refused = Cluster(placed, NAMESPACES, gates=default_gates("1.36")).refused(pod)
+    assert refused == {"a1": TOO_NEAR, "a2": TOO_NEAR}
 
 
 def test_match_label_keys_are_taken_as_merged_already() -> None:

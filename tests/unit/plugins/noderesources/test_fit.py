@@ -161,7 +161,7 @@ def test_a_resource_that_devices_serve(has: dict[str, str], wanted: str, said: S
 
 def test_without_the_feature_devices_serve_nothing() -> None:
     handle = LocalHandle(device_class("gpu", serves=GPU))
-    handle.feature_gates = feature_gates.parse("DRAExtendedResource=false")
+    handle.feature_gates = feature_gates.parse("DRAExtendedResource=false", release="1.36")
     expected = {"node": ("unresolvable", f"Insufficient {GPU}")}
     assert ResourceCluster(node_of()).said(NodeResourcesFit(handle=handle), pod_of(gpu="1")) == expected
 
@@ -175,6 +175,6 @@ def test_without_the_feature_devices_serve_nothing() -> None:
 )
 def test_device_classes_are_awaited_with_the_feature_alone(is_on: str, is_awaited: bool) -> None:
     handle = LocalHandle()
-    handle.feature_gates = feature_gates.parse(f"DRAExtendedResource={is_on}")
+    handle.feature_gates = feature_gates.parse(f"DRAExtendedResource={is_on}", release="1.36")
     awaited = [one.resource for one in NodeResourcesFit(handle=handle).events()]
     assert ("resource.k8s.io/DeviceClass" in awaited) is is_awaited

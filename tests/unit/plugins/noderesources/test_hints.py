@@ -34,7 +34,6 @@ def make_class(name: str = "gpu", extended: str | None = None) -> DeviceClass:
             OTHER.on("n").build(), OTHER.requests(memory="1").on("n").build(), False, id="less of another thing"
         ),
         pytest.param(OTHER.build(), OTHER.requests(cpu="1").build(), False, id="one without a node wants less"),
-        pytest.param(WAITING, replace(WAITING), True, id="it wants less itself"),
     ],
 )
 def test_pods_that_give_room_back(old: Pod, new: Pod | None, helps: bool) -> None:

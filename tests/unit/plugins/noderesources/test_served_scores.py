@@ -129,7 +129,7 @@ def test_no_class_serves_the_resource() -> None:
 
 def test_nothing_is_served_without_the_gate() -> None:
     handle = stage()
-    handle.feature_gates = feature_gates.parse("DRAExtendedResource=false")
+    handle.feature_gates = feature_gates.parse("DRAExtendedResource=false", release="1.36")
     assert scores(fit(handle), handle, asking()) == [0, 0, 0]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.config import feature_gates
+from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import SKIP
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
@@ -260,8 +261,25 @@ def test_with_the_gate_a_driver_must_be_installed_if_it_says_so(known: list[Any]
     assert cluster.refusals(NodeVolumeLimits(handle), pod("pod", "new")) == dict.fromkeys(expected, refusal)
 
 
-def test_without_the_gate_no_driver_need_be_installed() -> None:
-    assert refusals(pod("pod", "new"), (), *bound("new"), csi_driver(must_be_there=True)) == {}
+@pytest.mark.parametrize(
+    "gates",
+    [
+        pytest.param(feature_gates.parse("VolumeLimitScaling=false"), id="switched off"),
+        pytest.param(feature_gates.default_gates("1.36"), id="before 1.37"),
+    ],
+)
+def test_without_the_gate_no_driver_need_be_installed(gates: FeatureGates) -> None:
+    cluster = SmallCluster(make_node("node"))
+    handle = LocalHandle(*bound("new"), csi_driver(must_be_there=True))
+    handle.feature_gates = gates
+    assert cluster.refusals(NodeVolumeLimits(handle), pod("pod", "new")) == {}
+
+
+def test_since_1_37_a_driver_may_have_to_be_installed() -> None:
+    cluster = SmallCluster(make_node("node"))
+    handle = LocalHandle(*bound("new"), csi_driver(must_be_there=True))
+    refusal = ("ebs.csi.aws.com CSI driver is not installed on the node", "resolvable")
+    assert cluster.refusals(NodeVolumeLimits(handle), pod("pod", "new")) == {"node": refusal}
 
 
 def test_with_the_gate_disks_need_their_driver_only_where_there_is_a_csi_node() -> None:

@@ -40,26 +40,34 @@ def constraint(key: str = ZONE, *, honors_taints: bool = False) -> SpreadConstra
         pytest.param(STRANGER.on("n"), SIBLING.on("n"), True, id="somebody becomes a sibling"),
         pytest.param(SIBLING.on("n"), STRANGER.on("n"), True, id="a sibling becomes somebody else"),
         pytest.param(SIBLING.on("n"), SIBLING.label("x").on("n"), False, id="a sibling stays one"),
-        pytest.param(WAITING, WAITING.label("app", "db"), True, id="it is no sibling of its own any more"),
-        pytest.param(WAITING, WAITING.tolerate("x"), False, id="it tolerates more, where taints do not count"),
     ],
 )
 def test_pods_that_come_change_or_go(old: PodBuilder | None, new: PodBuilder | None, helps: bool) -> None:
     before, after = (None if version is None else version.build() for version in (old, new))
-    assert constraints.is_schedulable_after_pod_change([constraint()], WAITING.build(), before, after) is helps
+    assert constraints.is_schedulable_after_assigned_pod_change([constraint()], WAITING.build(), before, after) is helps
 
 
 def test_a_pod_of_another_namespace_is_no_sibling() -> None:
     stranger = make_pod("other", "elsewhere").label("app", "web").on("n").build()
-    assert constraints.is_schedulable_after_pod_change([constraint()], WAITING.build(), None, stranger) is False
+    assert (
+        constraints.is_schedulable_after_assigned_pod_change([constraint()], WAITING.build(), None, stranger) is False
+    )
 
 
 def test_a_pod_that_tolerates_more_helps_itself_where_taints_count() -> None:
     old, new = WAITING.build(), WAITING.tolerate("x").build()
     honoring = [constraint(honors_taints=True)]
-    assert constraints.is_schedulable_after_pod_change(honoring, new, old, new) is True
+    assert constraints.is_schedulable_after_target_pod_change(honoring, old, new) is True
+    assert constraints.is_schedulable_after_target_pod_change([constraint()], old, new) is False
     placed, tolerant = SIBLING.on("n").build(), SIBLING.on("n").tolerate("x").build()
-    assert constraints.is_schedulable_after_pod_change(honoring, new, placed, tolerant) is False
+    assert constraints.is_schedulable_after_assigned_pod_change(honoring, new, placed, tolerant) is False
+
+
+def test_a_pod_that_is_no_sibling_of_its_own_any_more_helps_itself() -> None:
+    old = WAITING.build()
+    changed, other = WAITING.label("app", "db").build(), WAITING.label("x").build()
+    assert constraints.is_schedulable_after_target_pod_change([constraint()], old, changed) is True
+    assert constraints.is_schedulable_after_target_pod_change([constraint()], old, other) is False
 
 
 IN_A = make_node("n").zone("a")

@@ -5,7 +5,18 @@ from __future__ import annotations
 from stowplan.app.cluster import Chosen, Cluster, Refused
 from stowplan.model.pod import Pod
 from tests.unit.plugins.small_cluster import make_node
-from tests.unit.plugins.volumes.stored import HOSTNAME, claim, on, storage_class, user_of, volume
+from tests.unit.plugins.volumes.stored import (
+    DRIVER,
+    FAST,
+    HOSTNAME,
+    capacity,
+    claim,
+    driver,
+    on,
+    storage_class,
+    user_of,
+    volume,
+)
 
 ROOM = {"allocatable": {"pods": "9"}}
 
@@ -53,3 +64,24 @@ def test_a_plugin_is_told_whether_a_pod_is_still_placed() -> None:
     assert cluster.handle.is_placed(pod)
     cluster.remove(pod)
     assert not cluster.handle.is_placed(pod)
+
+
+def test_whoever_runs_the_scheduler_is_told_once_what_is_taken_for_granted_about_free_space() -> None:
+    cluster, told = Cluster(), list[str]()
+    cluster.handle.stopwatch.wind(lambda: 0, (1.0, 1.0), told.append)
+    for name in "ab":
+        cluster.add(make_node(name, status=ROOM))
+    cluster.add_all([storage_class(FAST, DRIVER), driver(), capacity("r", None, {}, maximumVolumeSize="50Gi")])
+    for number in range(2):
+        cluster.add(claim(f"data-{number}", storageClassName=FAST))
+        assert isinstance(cluster.schedule(user_of(f"data-{number}", name=f"db-{number}")), Chosen)
+    assert [text.partition(":")[0] for text in told] == [
+        "CSIStorageCapacity default/r has maximumVolumeSize and no capacity"
+    ]
+
+
+def test_a_pod_without_claims_is_scored_0_by_free_space_on_every_node() -> None:
+    cluster = cluster_with_local_disks()
+    explained = cluster.explain(user_of(name="plain"))
+    scores = {name: node.scores["VolumeBinding"].weighted for name, node in explained.nodes.items()}
+    assert scores == {"a": 0, "b": 0}

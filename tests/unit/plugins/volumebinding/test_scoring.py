@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stowplan.config import feature_gates
-from stowplan.framework.contract import SKIP
+from stowplan.framework.contract import INDIFFERENT, SKIP
 from stowplan.model.pod import Pod
 from stowplan.plugins.shape_score import UtilizationShapePoint, curve_of
 from stowplan.plugins.volumebinding.binder import VolumeNeeds
@@ -16,8 +16,10 @@ from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.volumes.asking import NODES
 from tests.unit.plugins.volumes.stored import (
+    BETA_CLASS,
     DRIVER,
     FAST,
+    LOCAL,
     ZONE,
     bound,
     capacity,
@@ -34,8 +36,10 @@ CLASSES: list[Any] = [storage_class(), storage_class(FAST, DRIVER), driver()]
 
 
 def scores(pod: Pod, *objects: Any, shape: tuple[UtilizationShapePoint, ...] | None = RISING) -> dict[str, int]:
-    handle = LocalHandle(*NODES, *CLASSES, *objects)
-    handle.feature_gates = feature_gates.parse("StorageCapacityScoring=true")
+    return _scores(LocalHandle(*NODES, *CLASSES, *objects), pod, shape)
+
+
+def _scores(handle: LocalHandle, pod: Pod, shape: tuple[UtilizationShapePoint, ...] | None) -> dict[str, int]:
     plugin = VolumeBinding(handle, VolumeBindingArgs(shape=shape))
     state = plugin.pre_score(pod, Nodes(handle.table))
     assert isinstance(state, VolumeNeeds)
@@ -45,22 +49,39 @@ def scores(pod: Pod, *objects: Any, shape: tuple[UtilizationShapePoint, ...] | N
 
 def test_without_the_gate_it_does_not_score() -> None:
     handle = LocalHandle(*NODES, *CLASSES, claim(), volume("disk"))
+    handle.feature_gates = feature_gates.parse("StorageCapacityScoring=false")
     assert VolumeBinding(handle).pre_score(user_of("data"), Nodes(handle.table)) is SKIP
+
+
+def test_before_1_37_the_gate_was_off() -> None:
+    handle = LocalHandle(*NODES, *CLASSES, claim(), volume("disk"))
+    handle.feature_gates = feature_gates.default_gates("1.36")
+    assert VolumeBinding(handle).pre_score(user_of("data"), Nodes(handle.table)) is SKIP
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects"),
+    [
+        pytest.param(user_of(), [], id="a pod without claims"),
+        pytest.param(user_of("data"), [bound(), volume("disk")], id="a pod whose claims are bound"),
+    ],
+)
+def test_where_nothing_is_left_to_choose_every_node_scores_0_unasked(pod: Pod, objects: list[Any]) -> None:
+    handle = LocalHandle(*NODES, *CLASSES, *objects)
+    assert VolumeBinding(handle).pre_score(pod, Nodes(handle.table)) is INDIFFERENT
 
 
 def test_listed_for_scores_alone_it_finds_out_for_itself() -> None:
     handle = LocalHandle(*NODES, *CLASSES, claim(), volume("disk", "40Gi"))
     pod, nodes = user_of("data"), Nodes(handle.table)
-    assert VolumeBinding(handle).score(pod, nodes, None).tolist() == [0, 0, 0]
-    handle.feature_gates = feature_gates.parse("StorageCapacityScoring=true")
     assert VolumeBinding(handle).score(pod, nodes, None).tolist() == [75, 75, 75]
+    handle.feature_gates = feature_gates.parse("StorageCapacityScoring=false")
+    assert VolumeBinding(handle).score(pod, nodes, None).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("pod", "objects", "expected"),
     [
-        pytest.param(user_of(), [], (0, 0, 0), id="a pod without claims"),
-        pytest.param(user_of("data"), [bound(), volume("disk")], (0, 0, 0), id="a pod whose claims are bound"),
         pytest.param(
             user_of("data"),
             [
@@ -94,6 +115,17 @@ def test_listed_for_scores_alone_it_finds_out_for_itself() -> None:
             ],
             (58, 58, 58),
             id="classes are averaged and rounded: 50 and 66",
+        ),
+        pytest.param(
+            user_of("x", "y"),
+            [
+                claim("x"),
+                claim("y"),
+                volume("1", "20Gi"),
+                volume("2", "40Gi", metadata={"annotations": {BETA_CLASS: LOCAL}}, storageClassName=""),
+            ],
+            (38, 38, 38),
+            id="the class is the one in the spec of the volume: 50 and 25, averaged, not 33 of one class",
         ),
         pytest.param(
             user_of("data"),
@@ -138,6 +170,34 @@ def test_listed_for_scores_alone_it_finds_out_for_itself() -> None:
 )
 def test_scores(pod: Pod, objects: list[Any], expected: tuple[int, int, int]) -> None:
     assert scores(pod, *objects) == dict(zip("abc", expected, strict=True))
+
+
+def test_space_of_which_only_the_largest_volume_is_told_is_left_out_and_that_is_told_once() -> None:
+    objects = [
+        claim("x", storageClassName=FAST),
+        claim("y", storageClassName=FAST),
+        capacity("east", None, {"matchLabels": {ZONE: "east"}}, maximumVolumeSize="50Gi"),
+        capacity("west", "20Gi", {"matchLabels": {ZONE: "west"}}),
+    ]
+    handle = LocalHandle(*NODES, *CLASSES, *objects)
+    assert _scores(handle, user_of("x", "y"), RISING) == {"a": 0, "b": 0, "c": 100}
+    _scores(handle, user_of("x", "y"), RISING)
+    [told] = handle.reported
+    assert told.startswith("CSIStorageCapacity default/east has maximumVolumeSize and no capacity: the volume is taken")
+
+
+def test_a_claim_whose_class_only_an_annotation_names_is_left_out_and_that_is_told_once() -> None:
+    annotated = claim("x", metadata={"annotations": {BETA_CLASS: FAST}}, storageClassName=None)
+    handle = LocalHandle(*NODES, *CLASSES, annotated, claim("y", storageClassName=FAST), capacity("r", "100Gi", {}))
+    assert _scores(handle, user_of("x", "y"), RISING) == {"a": 10, "b": 10, "c": 10}
+    _scores(handle, user_of("x", "y"), RISING)
+    [told] = handle.reported
+    assert told.startswith(f"PersistentVolumeClaim 'default/x' names its class by the annotation {BETA_CLASS} alone")
+
+
+def test_more_than_64_bits_of_percents_count_as_nothing_used() -> None:
+    wanted = [claim(size="100Pi", storageClassName=FAST), capacity("r", "200Pi", {})]
+    assert scores(user_of("data"), *wanted, shape=None) == {"a": 100, "b": 100, "c": 100}
 
 
 def test_without_a_shape_empty_space_is_best() -> None:

@@ -193,7 +193,7 @@ def test_free_space(old: CSIStorageCapacity | None, new: CSIStorageCapacity, hel
     ],
 )
 def test_pods_that_free_attachments(gone: Pod, helps: bool) -> None:
-    assert helps_with(NodeVolumeLimits, changes.POD, POD, gone, None) is helps
+    assert helps_with(NodeVolumeLimits, changes.ASSIGNED_POD, POD, gone, None) is helps
 
 
 @pytest.mark.parametrize(
