@@ -48,12 +48,14 @@ _NAMES: Final = {
 class CelCompiler:
     """Compiles expressions."""
 
-    def __init__(self, *, has_lists: bool = False) -> None:
-        """`has_lists`: attributes may be lists."""
+    def __init__(self, *, has_lists: bool = False, has_long_lists: bool = True) -> None:
+        """`has_lists`: attributes may be lists; `has_long_lists`: `includes` looks through lists of any length."""
         self._has_lists = has_lists
+        more = (functions.INCLUDES,) if has_long_lists else ()
+        without = [function.name for function in more]
         self._functions = {function.name for function in functions.of_kubernetes()} | {"dyn"}
-        self._typed = environment(_typed_variables())
-        self._untyped = environment({"device": cel.Type.Map(STRING, DYN)})
+        self._typed = environment(_typed_variables(), (), more, without)
+        self._untyped = environment({"device": cel.Type.Map(STRING, DYN)}, (), more, without)
 
     def compile(self, expression: str, *, is_derived: bool = False) -> Program:
         """Compile an expression that says yes or no, or derives an attribute. Raise ExpressionError."""
