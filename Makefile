@@ -15,7 +15,9 @@ READY := .venv/.synced
 DEVELOP := .venv/.synced-develop
 SYNC := VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --compile-bytecode
 CONTROL_PLANE := tests/e2e/control_plane
-CONTROL_PLANE_BUILT := .e2e/bin/.built
+# Oldest first: each has a folder there.
+RELEASES := 1.36 1.37
+CONTROL_PLANES_BUILT := $(RELEASES:%=.e2e/bin/%/.built)
 HELM := tests/e2e/helm
 HELM_BUILT := .e2e/bin/.helm-built
 CODE := $(wildcard src tests benchmarks tools)
@@ -65,12 +67,13 @@ conformance: $(DEVELOP) ## compare every decision with the golden corpus (CORPUS
 bench: $(DEVELOP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-e2e: $(DEVELOP) $(CONTROL_PLANE_BUILT) $(HELM_BUILT) ## run the tests against a real kube-apiserver and etcd, built here with Go
+e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) ## run the tests against real kube-apiservers and etcd, built here with Go
 	tests/e2e/browser/install
 	$(BIN)/pytest --durations=5 tests/e2e
+	$(BIN)/pytest --durations=5 --plane real-1.36 tests/e2e
 	$(BIN)/pytest --durations=5 --plane embedded tests/e2e
 
-e2e-bench: $(DEVELOP) $(CONTROL_PLANE_BUILT) ## measure schedulers on the real API server: pods a second, CPU time a pod
+e2e-bench: $(DEVELOP) $(lastword $(CONTROL_PLANES_BUILT)) ## measure schedulers on the real API server: pods a second, CPU time a pod
 	$(BIN)/python -m tests.e2e.throughput
 
 docs-plugins: $(DEVELOP) ## write docs/plugins from the classes, and the tables of feature gates and of changes between releases
@@ -110,8 +113,8 @@ $(DEVELOP): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
 .venv/bin/python: | .uv/bin/uv-$(UV_VERSION)
 	@.uv/bin/python -m venv --without-pip .venv
 
-$(CONTROL_PLANE_BUILT): $(addprefix $(CONTROL_PLANE)/,build go.mod go.sum)
-	$(CONTROL_PLANE)/build $(@D)
+$(CONTROL_PLANES_BUILT): .e2e/bin/%/.built: $(CONTROL_PLANE)/build $(CONTROL_PLANE)/%/go.mod $(CONTROL_PLANE)/%/go.sum
+	$(CONTROL_PLANE)/build $* $(@D)
 	@touch $@
 
 # Apart from the control plane: a Helm has the Kubernetes modules of its own release.

@@ -1,8 +1,8 @@
 """Writes what the embedded API server knows about the Kubernetes types: `python -m tools.generate_types [FOLDER]`.
 
-FOLDER has a go.mod that pins `k8s.io/kubernetes` and its staging modules; its release names the file that is written,
-`src/stowplan/embedded/types/kubernetes-MAJOR.MINOR.json.gz`. Each fact comes from the one place of a release that says
-it:
+FOLDER has a folder for each release, with a go.mod that pins `k8s.io/kubernetes` and its staging modules; of each a
+file is written, `src/stowplan/embedded/types/kubernetes-MAJOR.MINOR.json.gz`: whole of the newest, what is different of
+the others. Each fact comes from the one place of a release that says it:
 
 - the OpenAPI documents (`api/openapi-spec/v3`): fields, types, required ones, defaults, merge keys, list types, and
   what a field means;
@@ -23,12 +23,14 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from stowplan.embedded.storage.catalogue import BUILT_IN
+from stowplan.embedded.objects.releases import VERSIONS
+from stowplan.embedded.storage.catalogue import all_of
 
 Json = dict[str, Any]
 
@@ -53,15 +55,36 @@ _KINDS: Final = "x-kubernetes-group-version-kind"
 
 
 def main(arguments: list[str]) -> None:
-    """Write the file of a release, unless it is there already and says the same."""
+    """Write the file of each release, unless it is there already and says the same."""
     folder = Path(arguments[0]) if arguments else CONTROL_PLANE
-    release = Release(folder)
-    documents = release.documents()
-    path = TYPES / release.file_name
-    # Not every machine compresses alike.
-    if not path.exists() or gzip.decompress(path.read_bytes()) != b"".join(documents):
-        path.write_bytes(b"".join(gzip.compress(document, 9, mtime=0) for document in documents))
-    print(f"{path.relative_to(_ROOT)}: {path.stat().st_size} bytes")
+    for name, documents in files(Release(folder / number) for number in VERSIONS).items():
+        path = TYPES / name
+        # Not every machine compresses alike.
+        if not path.exists() or gzip.decompress(path.read_bytes()) != b"".join(documents):
+            path.write_bytes(b"".join(gzip.compress(document, 9, mtime=0) for document in documents))
+        print(f"{path.relative_to(_ROOT)}: {path.stat().st_size} bytes")
+
+
+def files(releases: Iterable[Release]) -> dict[str, list[bytes]]:
+    """The documents of the file of each release, by its name; releases are given from the oldest to the newest."""
+    found = {}
+    for release, newer in pairwise((*releases, None)):
+        assert release is not None
+        contents = release.contents() if newer is None else _different(release.contents(), newer)
+        found[f"kubernetes-{release.number}.json.gz"] = [_encode(content) for content in contents]
+    return found
+
+
+def _different(contents: tuple[Json, Json], newer: Release) -> tuple[Json, Json]:
+    """What a release says that the next one does not."""
+    (whole, meanings), (newer_whole, newer_meanings) = contents, newer.contents()
+    types = _changed(whole["types"], newer_whole["types"])
+    texts = {name: _changed(said, newer_meanings.get(name, {})) for name, said in meanings.items()}
+    return {**whole, "types": types, "beside": newer.number}, {name: said for name, said in texts.items() if said}
+
+
+def _changed(named: Json, newer: Json) -> Json:
+    return {name: said for name, said in named.items() if newer.get(name) != said}
 
 
 class Release:
@@ -72,11 +95,12 @@ class Release:
         told = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
         modules = json.loads("[" + told.replace("}\n{", "},{") + "]")
         self._folders = {module["Path"]: Path(module["Dir"]) for module in modules}
-        version = next(module["Version"] for module in modules if module["Path"] == "k8s.io/kubernetes")
-        self.file_name = f"kubernetes-{'.'.join(version[1:].split('.')[:2])}.json.gz"
+        self.version = next(module["Version"] for module in modules if module["Path"] == "k8s.io/kubernetes")
+        self.number = ".".join(self.version[1:].split(".")[:2])
         self._packages = cache(self._read_package)
+        self.contents = cache(self._read_contents)
 
-    def documents(self) -> tuple[bytes, bytes]:
+    def _read_contents(self) -> tuple[Json, Json]:
         """What is written of the release: types, and what they mean."""
         schemas = self._schemas()
         descriptions = {name: _take_descriptions(schema) for name, schema in schemas.items()}
@@ -86,13 +110,13 @@ class Release:
             for name, schema in schemas.items()
             for kind in schema.get(_KINDS, ())
         }
-        return _encode({"kinds": kinds, "types": types}), _encode(descriptions)
+        return {"kinds": kinds, "types": types}, descriptions
 
     def _schemas(self) -> dict[str, Json]:
         """Every type of the versions of groups that the API serves."""
         documents = self._folders["k8s.io/kubernetes"] / "api" / "openapi-spec" / "v3"
         found: dict[str, Json] = {}
-        for group, version in sorted({(each.group, each.version) for each in BUILT_IN}):
+        for group, version in sorted({(each.group, each.version) for each in all_of(self.number)}):
             name = f"apis__{group}__{version}_openapi.json" if group else f"api__{version}_openapi.json"
             document = json.loads((documents / name).read_text(encoding="utf-8"))
             found |= document["components"]["schemas"]
@@ -127,7 +151,8 @@ class Release:
     def _members(self, package: str, struct: str, way: str = "") -> Iterator[tuple[str, str]]:
         """The JSON name and the Go type of each field; one of an embedded struct is behind the way to it."""
         for spelled, name, options, _ in self._packages(package).structs.get(struct, ()):
-            if "inline" in options:
+            # An embedded struct has no name of its own; older releases say that it is inline, too.
+            if not name:
                 owner, embedded = self._resolved(package, spelled)
                 yield from self._members(owner, embedded, f"{way}{embedded}.")
             else:
@@ -138,12 +163,11 @@ class Release:
         """The JSON name by the number on the wire; of an embedded struct, its own fields by their numbers."""
         found: Json = {}
         numbers = self._packages(package).numbers.get(struct, {})
-        for spelled, name, options, tag in self._packages(package).structs[struct]:
+        for spelled, name, _, tag in self._packages(package).structs[struct]:
             named = _WIRE_NAME.search(tag)
             wire_name = named[1] if named else spelled[0].lower() + spelled[1:]
             if tag:
-                is_inline = "inline" in options
-                found[numbers[wire_name]] = self._wire(*self._resolved(package, spelled)) if is_inline else name
+                found[numbers[wire_name]] = name or self._wire(*self._resolved(package, spelled))
         return found
 
     def _resolved(self, package: str, spelled: str) -> tuple[str, str]:

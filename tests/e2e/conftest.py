@@ -1,13 +1,17 @@
 """The ground of every end-to-end test: one control plane a session, and an empty cluster for each test.
 
-`pytest --plane embedded` puts the tests of the real API server on the embedded one.
+`pytest --plane real-1.37`, which is the usual one, runs all tests. `--plane real-1.36` runs those whose outcome depends
+on the release: they are marked with `each_release`. `--plane embedded` runs on the embedded API server whatever stands
+on a plane.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -15,39 +19,58 @@ from tests.e2e.api import Api
 from tests.e2e.embedded_plane import EmbeddedPlane
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.plane import Plane
-from tests.e2e.processes import BINARIES
 from tests.e2e.real_plane import RealPlane
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
 from tests.e2e.stage import Stage
 
 _TIMINGS = pytest.StashKey[dict[str, float]]()
-_KINDS: dict[str, type[Plane]] = {"real": RealPlane, "embedded": EmbeddedPlane}
+_KINDS: dict[str, Callable[[Path], Plane]] = {
+    "real-1.37": RealPlane,
+    "real-1.36": partial(RealPlane, release="1.36"),
+    "embedded": EmbeddedPlane,
+    "embedded-1.36": partial(EmbeddedPlane, release="1.36"),
+}
+_USUAL = "real-1.37"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--plane", choices=list(_KINDS), default="real", help="the API server that tests run against")
+    parser.addoption("--plane", choices=list(_KINDS), default=_USUAL, help="the API server that tests run against")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "each_release: run against the API server of each release")
+    config.addinivalue_line("markers", "only_on(*planes): run on these planes alone")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On the embedded plane, leave out what does not stand on a plane."""
-    if _kind(config) == "real":
-        return
-    apart = [item for item in items if "plane" not in getattr(item, "fixturenames", ())]
+    """Leave out what another plane is there for."""
+    kind = _kind(config)
+    apart = [item for item in items if not _belongs(item, kind)]
     config.hook.pytest_deselected(items=apart)
     items[:] = [item for item in items if item not in apart]
 
 
+def _belongs(item: pytest.Item, kind: str) -> bool:
+    only = item.get_closest_marker("only_on")
+    if only is not None and kind not in only.args:
+        return False
+    if kind == _USUAL:
+        return True
+    has_plane = "plane" in getattr(item, "fixturenames", ())
+    return has_plane and (kind == "embedded" or item.get_closest_marker("each_release") is not None)
+
+
 def _kind(config: pytest.Config) -> str:
     # Unknown where the tests are collected from further up.
-    return str(config.getoption("--plane", default="real"))
+    return str(config.getoption("--plane", default=_USUAL))
 
 
 @pytest.fixture(scope="session")
 def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     """A control plane; what its programs said stays in pytest's folder of temporary files."""
-    if not (BINARIES / "kube-scheduler").exists():
-        pytest.fail(f"there is no kube-scheduler in {BINARIES}; `make e2e` builds it and runs these tests")
     plane = _KINDS[_kind(request.config)](tmp_path_factory.mktemp("plane"))
+    if not (plane.binaries / "kube-scheduler").exists():
+        pytest.fail(f"there is no kube-scheduler in {plane.binaries}; `make e2e` builds it and runs these tests")
     request.config.stash[_TIMINGS] = plane.timings
     try:
         plane.start()

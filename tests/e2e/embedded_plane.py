@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import three_nodes
-from tests.e2e.plane import Plane
+from tests.e2e.plane import GROUP_GATES, Plane
 from tests.e2e.processes import Process
 
 
@@ -37,6 +37,12 @@ class EmbeddedPlane(Plane):
                 yield
             finally:
                 kubelets.clear()
+
+    @contextmanager
+    def groups(self) -> Iterator[None]:
+        """Run with the gates for a while."""
+        with self.api_server_with(GROUP_GATES):
+            yield
 
     def compact(self) -> None:
         """Do nothing: the history of objects does not outlive a stop of the server, which is away now."""
@@ -70,6 +76,7 @@ class EmbeddedPlane(Plane):
             "audit-log": self.audit_log,
             "authorization": "rbac",
             "kubeconfig": self.folder / "up.kubeconfig",
+            "emulated-version": f"kube={self.release}",
         }
         flags = [f"--{option}={value}" for option, value in options.items()]
         left_out = [f"--without={part}" for part in without]

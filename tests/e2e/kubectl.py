@@ -7,11 +7,15 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from tests.e2e.processes import BINARIES
 from tests.limits import LIMIT_SECONDS
+
+#: The kubectl of the newest release.
+NEWEST: Final = BINARIES / "1.37" / "kubectl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +26,15 @@ class Kubectl:
     folder: Path
     options: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    program: Path = NEWEST
 
     def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run it, and return how that went."""
-        program = BINARIES / "kubectl"
-        if not program.exists():
-            pytest.fail(f"there is no kubectl in {BINARIES}; `make e2e` builds it and runs these tests")
+        if not self.program.exists():
+            pytest.fail(f"there is no {self.program}; `make e2e` builds it and runs these tests")
         settings = {"HOME": str(self.folder), "KUBECONFIG": os.devnull, "KUBECACHEDIR": str(self.folder / "cache")}
         return subprocess.run(
-            [str(program), *self.options, *arguments],
+            [str(self.program), *self.options, *arguments],
             env={**os.environ, **settings, **self.environment},
             input=stdin,
             capture_output=True,

@@ -52,23 +52,23 @@ def _set_up(api: Api, kubelets: Kubelets, scene: Scene) -> None:
     for running in scene.running:
         api.wait_for(_path(running["metadata"]["name"]), lambda item: item["status"]["phase"] == "Running")
     if scene.nodes:
-        _scout(api, scene.nodes[-1])
+        scout(api, scene.nodes[-1])
 
 
-def _scout(api: Api, last: Object) -> None:
+def scout(api: Api, last: Object, namespace: str = NAMESPACE) -> None:
     """See a pod placed on the node that came last: by then the scheduler knows of all the others, and of their pods."""
     field = {"key": "metadata.name", "operator": "In", "values": [last["metadata"]["name"]]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
     tolerations = [_CORDON, *({"key": taint["key"], "operator": "Exists"} for taint in last["spec"].get("taints", ()))]
-    scout = pod(
-        NAMESPACE,
+    made = pod(
+        namespace,
         _SCOUT,
         affinity={"nodeAffinity": required},
         tolerations=tolerations,
         priorityClassName="system-node-critical",
     )
-    api.create(scout)
-    api.wait_for(_path(_SCOUT), lambda item: bool(item["spec"].get("nodeName")))
+    api.create(made)
+    api.wait_for(_path(_SCOUT, namespace), lambda item: bool(item["spec"].get("nodeName")))
 
 
 def _hear(plane: Plane, name: str, count: int) -> Said:
@@ -136,5 +136,5 @@ def _let_go(api: Api, name: str) -> None:
             raise
 
 
-def _path(name: str) -> str:
-    return f"/api/v1/namespaces/{NAMESPACE}/pods/{name}"
+def _path(name: str, namespace: str = NAMESPACE) -> str:
+    return f"/api/v1/namespaces/{namespace}/pods/{name}"

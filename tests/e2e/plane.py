@@ -1,8 +1,8 @@
 """A control plane on loopback: an API server, and what tests ask of it and do to it.
 
-There are two kinds: `real_plane` is etcd and kube-apiserver, `embedded_plane` is `stowplan up`. Each plane has its own
-ports, data folder, certificate authority and audit log. Its API server keeps its port and data over a stop and a start,
-so that a test can take it away for a while.
+There are two kinds: `real_plane` is etcd and kube-apiserver, `embedded_plane` is `stowplan up`, each of a release of
+Kubernetes. Each plane has its own ports, data folder, certificate authority and audit log. Its API server keeps its
+port and data over a stop and a start, so that a test can take it away for a while.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tests.e2e import credentials
 from tests.e2e.api import Api, ApiError, Object
 from tests.e2e.credentials import Authority
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.processes import BINARIES, Process, answers_ok, free_port
+
+#: The release that tests run against unless they are about another.
+NEWEST: Final = "1.37"
+#: What has to be on for groups of pods to be served, and scheduled.
+GROUP_GATES: Final = "--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
 
 
 class Plane(ABC):
@@ -27,9 +32,11 @@ class Plane(ABC):
     #: Whether webhooks have a say in what is admitted.
     calls_webhooks = True
 
-    def __init__(self, folder: Path, binaries: Path = BINARIES) -> None:
+    def __init__(self, folder: Path, release: str = NEWEST) -> None:
         self.folder = folder
-        self.binaries = binaries
+        self.release = release
+        #: Where the programs of the release are, those that run beside the API server too.
+        self.binaries = BINARIES / release
         self.server = f"https://127.0.0.1:{free_port()}"
         self.audit_log = folder / "audit.log"
         self.authority = Authority(folder)
@@ -94,12 +101,17 @@ class Plane(ABC):
         """Let controllers, a scheduler, the kubelets of three nodes and a maker of volumes work for a while."""
 
     @abstractmethod
+    def groups(self) -> AbstractContextManager[None]:
+        """Serve groups of pods for a while, with all that they may say; schedulers need `GROUP_GATES`, too."""
+
+    @abstractmethod
     def compact(self) -> None:
         """Forget all history of objects up to now; the API server has to be away."""
 
     def kubectl(self, *arguments: str, kubeconfig: Path | None = None) -> str:
         """Run kubectl, as the administrator unless told otherwise, and return what it printed."""
-        return Kubectl(self.folder, (f"--kubeconfig={kubeconfig or self.admin_kubeconfig}",))(*arguments)
+        options = (f"--kubeconfig={kubeconfig or self.admin_kubeconfig}",)
+        return Kubectl(self.folder, options, program=self.binaries / "kubectl")(*arguments)
 
     def create_namespace(self, name: str) -> str:
         """Create a namespace that pods can be made in, which needs its default service account."""

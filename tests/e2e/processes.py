@@ -28,7 +28,7 @@ _PR_SET_PDEATHSIG = 1
 # Loaded here: nothing may be imported between fork and exec.
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
 
-#: Where `make e2e` builds the programs of the control plane, and kubectl.
+#: Where `make e2e` builds Helm and, in a folder for each release, the programs of the control plane and kubectl.
 BINARIES = Path(__file__).resolve().parents[2] / ".e2e" / "bin"
 
 

@@ -14,7 +14,7 @@ import yaml
 from tests.e2e.api import Object
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import three_nodes
-from tests.e2e.plane import Plane
+from tests.e2e.plane import GROUP_GATES, NEWEST, Plane
 from tests.e2e.processes import BINARIES, Process, answers_ok, free_port
 from tests.e2e.scheduler_process import kube_scheduler
 from tests.e2e.storekeeper import Storekeeper
@@ -30,9 +30,9 @@ _AUDIT_POLICY = {
 class RealPlane(Plane):
     """Upstream's own programs."""
 
-    def __init__(self, folder: Path, binaries: Path = BINARIES) -> None:
+    def __init__(self, folder: Path, release: str = NEWEST) -> None:
         self._etcd_client = f"http://127.0.0.1:{free_port()}"
-        super().__init__(folder, binaries)
+        super().__init__(folder, release)
         self._etcd = self._process("etcd", self._etcd_options())
 
     def start(self) -> None:
@@ -73,6 +73,26 @@ class RealPlane(Plane):
             kubelets.register(three_nodes())
             kubelets.start_heartbeats()
             yield
+
+    @contextmanager
+    def groups(self) -> Iterator[None]:
+        """Have the API server start again with the gates, and the version that groups are of."""
+        with self.api_server_with(GROUP_GATES, "--runtime-config=scheduling.k8s.io/v1beta1=true"):
+            yield
+
+    @contextmanager
+    def upgraded_to(self, release: str) -> Iterator[None]:
+        """Put the API server of another release in the place of the one that runs: the same port, the same etcd."""
+        usual = self._api_server
+        usual.stop(grace_seconds=2.0)
+        program = BINARIES / release / "kube-apiserver"
+        self._api_server = Process([program, *usual.command[1:]], usual.log)
+        try:
+            self._start_api_server()
+            yield
+        finally:
+            self._api_server.stop(grace_seconds=2.0)
+            self._api_server = usual
 
     def compact(self) -> None:
         """Forget all history of etcd up to now."""

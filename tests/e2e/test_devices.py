@@ -21,7 +21,7 @@ from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import node, pod
 from tests.e2e.stage import Stage
 
-pytestmark = pytest.mark.usefixtures("scheduler_beside_controllers")
+pytestmark = [pytest.mark.each_release, pytest.mark.usefixtures("scheduler_beside_controllers")]
 
 GPU, SERVED = "gpu", "example.test/served-gpu"
 

@@ -352,7 +352,7 @@ def test_access_is_asked_for(kubectl: Kubectl) -> None:
 def test_the_cluster_describes_itself(cluster: Kubectl) -> None:
     assert "is running at" in cluster("cluster-info")
     assert cluster("config", "current-context") == "stowplan"
-    assert "Server Version: v1.36.4+stowplan" in cluster("version")
+    assert "Server Version: v1.37.1+stowplan" in cluster("version")
     assert cluster("create", "priorityclass", "high", "--value=1000").endswith("high created")
     assert "1000" in cluster("get", "pc", "high", "--no-headers")
     cluster("delete", "pc", "high")

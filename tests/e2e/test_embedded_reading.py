@@ -174,9 +174,9 @@ def shown(result: subprocess.CompletedProcess[str]) -> list[list[str]]:
 
 def test_versions_and_resources_are_discovered(kubectl: Run, cluster: Cluster) -> None:
     version = json.loads(kubectl("version", "-o", "json").stdout)
-    assert version["serverVersion"]["gitVersion"] == "v1.36.4+stowplan"
+    assert version["serverVersion"]["gitVersion"] == "v1.37.1+stowplan"
     versions = kubectl("api-versions").stdout.split()
-    assert {"v1", "apps/v1", "scheduling.k8s.io/v1alpha2", "example.com/v1"} <= set(versions)
+    assert {"v1", "apps/v1", "resource.k8s.io/v1", "example.com/v1"} <= set(versions)
     resources = shown(kubectl("api-resources", "--api-group", "example.com"))
     assert resources[1:] == [["widgets", "wd", "example.com/v1", "true", "Widget"]]
     assert cluster.url in kubectl("cluster-info").stdout

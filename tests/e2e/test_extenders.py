@@ -20,6 +20,8 @@ from tests.e2e.processes import free_port
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
 from tests.integration.extender_process import Server, serving
 
+pytestmark = pytest.mark.each_release
+
 Make = Callable[[Plane, Mapping[str, Any]], SchedulerProcess]
 
 # With more workers, kube-scheduler's choice between equals is a matter of luck.
@@ -139,11 +141,16 @@ def listen(scene: ExtenderScene, plane: Plane, questions: Callable[[], list[Obje
     return Heard(
         item["spec"].get("nodeName", ""),
         item["status"].get("nominatedNodeName", ""),
-        (found.get("status", ""), found.get("reason", ""), found.get("message", "")),
-        frozenset((one["type"], one["reason"], one["message"]) for one in listing["items"]),
+        (found.get("status", ""), found.get("reason", ""), steady(found.get("message", ""))),
+        frozenset((one["type"], one["reason"], steady(one["message"])) for one in listing["items"]),
         frozenset(running["metadata"]["name"] for running in scene.running) - left,
         tuple(dict.fromkeys(question(one) for one in questions())),
     )
+
+
+def steady(message: str) -> str:
+    """Leave out where Go noticed the end of a connection: while writing or while reading, as it happens."""
+    return message.replace("readLoopPeekFailLocked: ", "")
 
 
 def bind(plane: Plane, questions: Callable[[], list[Object]]) -> None:

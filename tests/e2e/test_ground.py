@@ -7,20 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from stowplan.embedded.objects.releases import VERSIONS
 from tests.e2e.api import Api, ApiError
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import node
 from tests.e2e.plane import Plane
 
 
+@pytest.mark.each_release
 def test_client_and_server_are_of_the_release_we_compare_with(plane: Plane) -> None:
+    version = VERSIONS[plane.release]
     versions = json.loads(plane.kubectl("version", "--output=json"))
 
-    assert versions["clientVersion"]["gitVersion"] == "v1.36.4"
+    assert versions["clientVersion"]["gitVersion"] == version
     # Who built it may be said behind a plus.
-    assert versions["serverVersion"]["gitVersion"].partition("+")[0] == "v1.36.4"
+    assert versions["serverVersion"]["gitVersion"].partition("+")[0] == version
     assert versions["serverVersion"]["major"] == "1"
-    assert versions["serverVersion"]["minor"] == "36"
+    assert versions["serverVersion"]["minor"] == plane.release.partition(".")[2]
 
 
 def test_a_service_account_may_do_only_what_its_roles_say(plane: Plane, namespace: str) -> None:

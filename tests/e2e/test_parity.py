@@ -23,6 +23,8 @@ from tests.e2e.storekeeper import Storekeeper
 from tests.e2e.volume_scenes import VOLUME_SCENES
 from tests.limits import LIMIT_SECONDS
 
+pytestmark = pytest.mark.each_release
+
 Heard = dict[str, dict[str, Said]]
 
 SCENES: Final = (*scenes.SCENES, *VOLUME_SCENES, *DEVICE_SCENES)

@@ -10,7 +10,7 @@ from tests.e2e.manifests import node, pod
 from tests.e2e.plane import Plane
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler
 
-pytestmark = pytest.mark.usefixtures("scheduler")
+pytestmark = [pytest.mark.each_release, pytest.mark.usefixtures("scheduler")]
 
 
 def test_pods_are_bound_and_run(api: Api, kubelets: Kubelets, namespace: str) -> None:
@@ -36,17 +36,18 @@ def test_describe_tells_where_a_pod_went(plane: Plane, kubelets: Kubelets, names
     ]
 
 
-def test_a_pod_that_fits_nowhere_is_told_why(api: Api, kubelets: Kubelets, namespace: str) -> None:
+def test_a_pod_that_fits_nowhere_is_told_why(plane: Plane, kubelets: Kubelets, namespace: str) -> None:
+    api, message = plane.api, UNSCHEDULABLE[plane.release]
     taint = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
     kubelets.register([node("small", {"cpu": "1"}), node("db", taints=[taint])])
     api.create(pod(namespace, "big", {"cpu": "2"}))
 
     # A scheduler hears of nodes and pods on two watches: it may have tried with one node before it knew of the other.
-    waiting = api.wait_for(f"/api/v1/namespaces/{namespace}/pods/big", is_refused_for_good)
+    waiting = api.wait_for(f"/api/v1/namespaces/{namespace}/pods/big", lambda item: is_refused(item, message))
     condition = waiting["status"]["conditions"][0]
     assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "Unschedulable")
-    events = api.wait_for(f"/api/v1/namespaces/{namespace}/events", says_why)["items"]
-    event = next(event for event in events if event["message"] == UNSCHEDULABLE)
+    events = api.wait_for(f"/api/v1/namespaces/{namespace}/events", lambda listed: says(listed, message))["items"]
+    event = next(event for event in events if event["message"] == message)
     assert (event["type"], event["reason"]) == ("Warning", "FailedScheduling")
 
 
@@ -104,10 +105,12 @@ def test_its_time_is_counted(scheduler: SchedulerProcess) -> None:
     assert 0.05 < scheduler.process.cpu_seconds() < 60
 
 
-UNSCHEDULABLE = (
-    "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). "
-    "no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
-)
+FITS_NOWHERE = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). "
+NOT_HELPFUL = "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+UNSCHEDULABLE = {
+    "1.36": f"{FITS_NOWHERE}no new claims to deallocate, {NOT_HELPFUL}",
+    "1.37": f"{FITS_NOWHERE}{NOT_HELPFUL}",
+}
 
 
 def runs(item: Object) -> bool:
@@ -122,12 +125,12 @@ def has_items(listing: Object) -> bool:
     return bool(listing["items"])
 
 
-def is_refused_for_good(item: Object) -> bool:
-    return any(condition.get("message") == UNSCHEDULABLE for condition in item["status"].get("conditions", ()))
+def is_refused(item: Object, message: str) -> bool:
+    return any(condition.get("message") == message for condition in item["status"].get("conditions", ()))
 
 
-def says_why(events: Object) -> bool:
-    return any(event["message"] == UNSCHEDULABLE for event in events["items"])
+def says(events: Object, message: str) -> bool:
+    return any(event["message"] == message for event in events["items"])
 
 
 def named(scheduler_name: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from tests.e2e.storage import (
 )
 from tests.e2e.storekeeper import Storekeeper
 
-pytestmark = pytest.mark.usefixtures("scheduler_beside_controllers")
+pytestmark = [pytest.mark.each_release, pytest.mark.usefixtures("scheduler_beside_controllers")]
 
 LOCAL, MADE, DRIVER = "local", "made", "limited.example.test"
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from stowplan.app import clients
+from stowplan.app import clients, server_release
 from stowplan.app.configuration import ConfigurationSource, SourceError, configure, find_source, write_configuration
 from stowplan.app.endpoints import Health, open_endpoints, pages_of
 from stowplan.app.options import OptionError, RunOptions, decide_like, release_asked_for, shown_metrics
@@ -111,6 +111,7 @@ class Live:
     ) -> None:
         self._options, self._configuration, self._metrics = settings.options, settings.configuration, settings.metrics
         self._source, self._logging = source, logging
+        self._client = connections.cluster
         self._elector = self._make_elector(connections.election)
         self._replica = Replica(settings, connections, self._may_write)
         self._has_synced = self._is_asked_to_end = False
@@ -161,6 +162,10 @@ class Live:
 
     async def _sync(self) -> None:
         """Start to watch, and wait until the cluster is known."""
+        if not release_asked_for(self._options):
+            watch_begun, gates = self._replica.watching.contact.watch_begun, self._options.feature_gates
+            asking = server_release.follow(watch_begun, self._client, gates.release, random.Random().random)
+            self._tasks.start(asking, "release")
         self._tasks.start(self._replica.watching.run(), "watches")
         await self._replica.sync()
         self._has_synced = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -80,11 +80,13 @@ class Watching:
     #: Whether cycles run, so that changes have to wait for the end of one.
     is_scheduling: bool = False
     informers: tuple[Informer, ...] = ()
+    #: There from `open` on.
+    contact: ServerContact = field(init=False)
 
     def open(self, client: Client, resources: Iterable[ApiResource], draw: Draw, report: Callable[[str], None]) -> None:
         """Make the informers; `run` starts them."""
-        contact = ServerContact(report)
-        self.informers = tuple(Informer(client, one, self.take, draw, contact) for one in resources)
+        self.contact = ServerContact(report)
+        self.informers = tuple(Informer(client, one, self.take, draw, self.contact) for one in resources)
 
     async def run(self) -> None:
         """Follow the cluster until cancelled."""

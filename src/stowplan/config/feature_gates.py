@@ -129,6 +129,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "DRASchedulerFilterTimeout": _beta("looking for devices on a node is given up in the end"),
         "DRAWorkloadResourceClaims": _alpha(needs=("GenericWorkload",)).then("1.37", _OFF_BETA),
         "DynamicResourceAllocation": _locked(),
+        "EvictionRequestAPI": _alpha("the server of `stowplan up` keeps `evictionResponders` of pods", since="1.37"),
         "GangScheduling": Gate(
             {"1.36": _OFF_ALPHA},
             "pods of a PodGroup are scheduled as one",
@@ -141,7 +142,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             "requests that are set on a pod itself may be resized", ("PodLevelResources", "NodeDeclaredFeatures")
         ),
         "InPlacePodVerticalScaling": _locked(),
-        "InPlacePodVerticalScalingSchedulerPreemption": _alpha(since="1.37"),
+        "InPlacePodVerticalScalingSchedulerPreemption": _alpha(
+            "room is made for pods whose resize is deferred", since="1.37"
+        ),
         "InterPodAffinityHostnameFastPath": _alpha(
             "affinity by host name is about the node itself, whatever other nodes bear its name", since="1.37"
         ),
@@ -157,6 +160,11 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             since="1.37",
         ),
         "PodLevelResources": _beta("requests that are set on a pod itself replace those of its containers"),
+        "PodLevelResourcesFixDefaulting": Gate(
+            {"1.37": _ON_BETA},
+            "the server of `stowplan up` fills in the resources of a pod as a whole after admission, limits too",
+            ("PodLevelResources",),
+        ),
         "PodSchedulingReadiness": _locked(),
         "SchedulerAsyncAPICalls": _beta_off(),
         "SchedulerAsyncPreemption": _beta(),
@@ -173,6 +181,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             "the topology constraint of a PodGroup counts", needs=("GenericWorkload",)
         ),
         "VolumeAttributesClass": _locked(),
+        "VolumeBindMountOptions": _alpha(
+            "the server of `stowplan up` keeps `bindMountOptions` of volume mounts", since="1.37"
+        ),
         "VolumeLimitScaling": _alpha("a driver may keep pods off nodes where it is not installed").then(
             "1.37", _ON_BETA
         ),
@@ -216,6 +227,12 @@ def stages_of(release: str) -> Mapping[str, Stage]:
     """Return the gates that a release has."""
     found = ((name, gate.at(releases.check(release))) for name, gate in GATES.items())
     return MappingProxyType({name: stage for name, stage in found if stage is not None})
+
+
+def comes_after(name: str, release: str) -> bool:
+    """Say whether a gate came with a later release; what there is no gate for did not."""
+    gate = GATES.get(name)
+    return gate is not None and all(releases.number(since) > releases.number(release) for since in gate.stages)
 
 
 @cache

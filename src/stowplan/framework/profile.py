@@ -48,6 +48,14 @@ class Profile:
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
     gates: FeatureGates = DEFAULT_GATES
 
+    def is_resize(self, pod: Pod) -> bool:
+        """Say whether a pod that is tried runs already, and is to grow where it is."""
+        return pod.is_resize_deferred and self.handles_resizes
+
+    @property
+    def handles_resizes(self) -> bool:
+        return self.gates.enabled("InPlacePodVerticalScalingSchedulerPreemption")
+
     @property
     def placement_feasible(self) -> tuple[PlacementFeasible, ...]:
         """Who says whether a group has found enough; no point that a configuration names."""

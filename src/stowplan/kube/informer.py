@@ -92,7 +92,7 @@ class Informer:
         if version:
             parameters["resourceVersion"] = version
         async with self._client.stream(self._watch_request(parameters)) as stream:
-            self._contact.find(self.resource.name)
+            self._begin_watch()
             events = _events(stream)
             self._take_list(await self._first_events(events))
             async for event in events:
@@ -120,13 +120,18 @@ class Informer:
         started = loop.time()
         count = 0
         async with self._client.stream(self._watch_request({"resourceVersion": self._version})) as stream:
-            self._contact.find(self.resource.name)
+            self._begin_watch()
             async for event in _events(stream):
                 self._take(event)
                 count += 1
         if count == 0 and loop.time() - started < _SHORT_WATCH_SECONDS:
             raise BrokenText("the watch ended at once")
         self._recover()
+
+    def _begin_watch(self) -> None:
+        self._contact.find(self.resource.name)
+        if self.resource.is_essential:
+            self._contact.watch_begun.set()
 
     def _watch_request(self, parameters: dict[str, str]) -> ApiRequest:
         seconds = int(_WATCH_SECONDS * (1 + self._draw()))
@@ -253,6 +258,8 @@ class ServerContact:
         self.lost: set[str] = set()
         self._told: set[str] = set()
         self._is_back = asyncio.Event()
+        #: Set when a watch of something essential begins, also anew: it may be another server that answers.
+        self.watch_begun = asyncio.Event()
 
     def lose(self, resource: str, problem: str) -> None:
         """Take note that there was no answer."""

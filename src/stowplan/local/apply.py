@@ -115,7 +115,9 @@ class Applier:
         return resource, namespace if resource.is_namespaced else ""
 
     def _what_was_meant(self, api_version: str, kind: str) -> str:
-        """Name the version that has the kind, or the kind that the version has; else somebody has to define it."""
+        """Name the gate or the version that has the kind, or the kind of that version; else somebody defines it."""
+        if gate := self._api.catalogue.gate_of(api_version, kind):
+            return f"switch it on with --feature-gates={gate}=true"
         served = self._api.catalogue.all()
         group, slash, _ = api_version.rpartition("/")
         versions = " or ".join(sorted({one.api_version for one in served if one.kind == kind}))

@@ -105,7 +105,8 @@ class LocalCluster:
         key = service_tokens.new_key()
         self._signing_key = key if self._database is None else self._database.secret(_SIGNING_KEY, key)
         draw = random.Random(options.seed).getrandbits
-        self.api = Api(Store(self._database), Catalogue(), now, draw, options.flags.feature_gates.on)
+        gates = options.flags.feature_gates
+        self.api = Api(Store(self._database), Catalogue(gates.release, gates.on), now, draw)
         # All of it is read at once, so that what is damaged is found before anybody works with the rest.
         for resource in self.api.catalogue.all() if self._database is not None else ():
             self.api.store.list(resource)

@@ -71,7 +71,7 @@ def read(paths: Sequence[str], gates: FeatureGates = DEFAULT_GATES) -> FileClust
 
 async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     found = FileCluster()
-    api = Api(Store(), Catalogue(), now, random.Random(_SEED).getrandbits, gates.on)
+    api = Api(Store(), Catalogue(gates.release, gates.on), now, random.Random(_SEED).getrandbits)
     progress = _Quietly(found.notes)
     manifests = read_manifests(paths)
     _refuse_twins(manifests)

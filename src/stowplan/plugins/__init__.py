@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from stowplan.config.declarations import Declarations, PluginDeclaration
+from stowplan.config.declarations import Declarations
 
 if TYPE_CHECKING:
     from stowplan.framework.contract import Plugin
@@ -23,6 +23,7 @@ IN_TREE: Final = (
     "tainttoleration:TaintToleration",
     "nodeaffinity:NodeAffinity",
     "nodeports:NodePorts",
+    "deferredpodscheduling:DeferredPodScheduling",
     "noderesources.fit:NodeResourcesFit",
     "volumerestrictions:VolumeRestrictions",
     "nodevolumelimits.plugin:NodeVolumeLimits",
@@ -43,16 +44,8 @@ IN_TREE: Final = (
     "coscheduling:Coscheduling",
 )
 
-#: Known by name, so that configuration files naming them load. What they do is asked for by alpha features only.
-NOT_BUILT: Final[Declarations] = {
-    "DeferredPodScheduling": PluginDeclaration(
-        "DeferredPodScheduling",
-        points=frozenset({"pre_filter", "filter", "permit"}),
-        is_default=True,
-        gate="InPlacePodVerticalScalingSchedulerPreemption",
-        before="NodeResourcesFit",
-    ),
-}
+#: Known by name only, so that configuration files naming them load: none, at present.
+NOT_BUILT: Final[Declarations] = {}
 
 
 def in_tree() -> tuple[type[Plugin], ...]:

@@ -27,6 +27,7 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures.
     """
 
+    judges_resizes = False
     looks_at_rows_alone = True
     feature_gate = "NodeDeclaredFeatures"
 

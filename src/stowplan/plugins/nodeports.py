@@ -33,6 +33,7 @@ class NodePorts(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodeports.
     """
 
+    judges_resizes = False
     looks_at_rows_alone = True
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Conflicts | Skip:

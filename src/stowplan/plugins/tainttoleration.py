@@ -54,6 +54,7 @@ class TaintToleration(PreFilter, Filter, PreScore, Normalize, Requeue):
     Upstream: pkg/scheduler/framework/plugins/tainttoleration.
     """
 
+    judges_resizes = False
     looks_at_rows_alone = True
 
     default_weight = 3

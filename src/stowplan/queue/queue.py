@@ -162,7 +162,7 @@ class SchedulingQueue:
 
     def _take_in(self, pod: Pod, label: str, now_ns: int) -> None:
         entry, nominated = QueuedPod(pod, queued_at_ns=now_ns), pod.status.nominated_node_name
-        if pod.spec.scheduling_group is not None and self.groups is not None:
+        if pod.spec.scheduling_group is not None and self.groups is not None and not pod.node_name:
             self.nominations.put(pod, nominated)
             self.groups.take_in(entry, label, now_ns)
             return

@@ -17,6 +17,7 @@ import click.testing
 import pytest
 
 from stowplan.cli import main, up
+from stowplan.embedded.requests import discovery
 from stowplan.local import initial_objects
 from stowplan.local.api_endpoint import tls_of
 from stowplan.local.cluster import LocalCluster
@@ -204,6 +205,38 @@ def test_gates_reach_the_server_and_the_scheduler() -> None:
     assert server_options().has_watch_list
     assert not server_options("--feature-gates=WatchList=false").has_watch_list
     assert "GenericWorkload" in made("--feature-gates=GenericWorkload=true").cluster.flags.feature_gates.on
+
+
+@pytest.mark.parametrize(
+    ("flags", "version", "served"),
+    [
+        pytest.param((), "v1.37.1+stowplan", {"v1"}, id="the newest"),
+        pytest.param(("--emulated-version=kube=1.36",), "v1.36.4+stowplan", {"v1"}, id="the older one"),
+        pytest.param(
+            ("--feature-gates=GenericWorkload=true",),
+            "v1.37.1+stowplan",
+            {"v1", "v1beta1", "v1alpha3"},
+            id="groups of the newest",
+        ),
+        pytest.param(
+            ("--emulated-version=kube=1.36", "--feature-gates=GenericWorkload=true"),
+            "v1.36.4+stowplan",
+            {"v1", "v1alpha2"},
+            id="groups of the older one",
+        ),
+    ],
+)
+def test_the_server_is_of_the_release_asked_for(flags: tuple[str, ...], version: str, served: set[str]) -> None:
+    async def look() -> None:
+        cluster = LocalCluster(made(*flags).cluster)
+        try:
+            catalogue = cluster.api.catalogue
+            assert discovery.version(catalogue)["gitVersion"] == version
+            assert {each.version for each in catalogue.all() if each.group == "scheduling.k8s.io"} == served
+        finally:
+            await cluster.close()
+
+    asyncio.run(look())
 
 
 @pytest.mark.parametrize("name", ["http://x", "x:6443", "*", "*.example.com", "", "a b", "a,b"])

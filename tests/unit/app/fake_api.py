@@ -25,12 +25,18 @@ class FakeApi:
         self.agents: dict[str, set[str]] = {"leases": set(), "binding": set()}
         #: What it says of itself.
         self.git_version = "v1.37.1"
+        self.version_asked = 0
         #: Paths of collections that may not be read.
         self.forbidden: set[str] = set()
         self._version = 10
         self._is_taken = False
-        self._watchers: dict[str, list[asyncio.Queue[Object]]] = {}
+        self._watchers: dict[str, list[asyncio.Queue[Object | None]]] = {}
         self._runner: web.AppRunner | None = None
+
+    @property
+    def watched(self) -> set[str]:
+        """Paths of collections that somebody watches."""
+        return set(self._watchers)
 
     async def start(self) -> str:
         """Serve, and return the address."""
@@ -59,6 +65,13 @@ class FakeApi:
         for watcher in self._watchers.get(collection, ()):
             watcher.put_nowait(event)
 
+    def end_watches(self) -> None:
+        """End all watches, as a server does that goes."""
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.put_nowait(None)
+        self._watchers.clear()
+
     def take_over(self, lease: Object) -> None:
         """Let somebody else have the lease; who writes it is refused from now on."""
         self.lease, self._is_taken = lease, True
@@ -83,6 +96,7 @@ class FakeApi:
             metadata = {"resourceVersion": str(self._version)}
             return web.json_response({"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items})
         if path == "/version":
+            self.version_asked += 1
             return web.json_response({"gitVersion": self.git_version})
         if last == "status":
             return web.json_response({})
@@ -91,12 +105,13 @@ class FakeApi:
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         if request.query.get("sendInitialEvents"):
             return _failure(400, "BadRequest", "sendInitialEvents is not supported")
-        watcher: asyncio.Queue[Object] = asyncio.Queue()
+        watcher: asyncio.Queue[Object | None] = asyncio.Queue()
         self._watchers.setdefault(request.path, []).append(watcher)
         response = web.StreamResponse()
         await response.prepare(request)
-        while True:
-            await response.write(json.dumps(await watcher.get()).encode() + b"\n")
+        while (event := await watcher.get()) is not None:
+            await response.write(json.dumps(event).encode() + b"\n")
+        return response
 
     async def _bind(self, request: web.Request) -> web.Response:
         binding = protobuf.read(await request.read())

@@ -109,6 +109,44 @@ def test_the_release_to_decide_like_is(version: str, flags: tuple[str, ...], exp
     assert run_live(work, "--authorization-always-allow-paths=*", *flags, prepare=say) == 0
 
 
+@pytest.mark.parametrize(
+    ("flags", "later", "said"),
+    [
+        pytest.param(
+            (),
+            "v1.37.1",
+            [
+                "The API server is v1.37.1 now, but decisions are those of 1.36:"
+                " restart the scheduler to decide like 1.37"
+            ],
+            id="a newer one: to be restarted, which is said once",
+        ),
+        pytest.param((), "v1.36.9", [], id="another of the same release: nothing"),
+        pytest.param(("--emulated-version=kube=1.36",), "v1.37.1", [], id="a release was asked for: nothing"),
+    ],
+)
+def test_of_a_server_that_is_upgraded_meanwhile_it_is_said(
+    caplog: pytest.LogCaptureFixture, flags: tuple[str, ...], later: str, said: list[str]
+) -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        await until(lambda: api.watched >= {"/api/v1/nodes", "/api/v1/pods"})
+        api.git_version = later
+        for name in ("one", "two"):
+            asked = api.version_asked
+            api.end_watches()
+            await until(lambda: api.watched >= {"/api/v1/nodes", "/api/v1/pods"})
+            if not flags:
+                await until(lambda asked=asked: api.version_asked > asked)  # type: ignore[misc]
+            api.put("/api/v1/pods", pod(name))
+            await until(lambda name=name: (name, "n1") in api.bindings)  # type: ignore[misc]
+
+    def say(api: FakeApi) -> None:
+        api.git_version = "v1.36.4"
+
+    assert run_live(work, *flags, prepare=say) == 0
+    assert [record.message for record in caplog.records if "decisions are those of" in record.message] == said
+
+
 async def fetch(port: int, path: str) -> tuple[int, str]:
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE

@@ -105,8 +105,9 @@ def test_gates_are_switched(texts: list[str], is_on: dict[str, bool]) -> None:
         ),
         pytest.param(
             "PodLevelResources=false",
-            "InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: "
-            "[PodLevelResources]",
+            "[InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: "
+            "[PodLevelResources], PodLevelResourcesFixDefaulting is enabled, but depends on features that are "
+            "disabled: [PodLevelResources]]",
             id="one that others need",
         ),
         pytest.param(

@@ -116,9 +116,15 @@ def test_a_kind_that_is_not_served_is_refused_with_what_to_do() -> None:
         pytest.param("v1", "Deployment", "it is of apps/v1", id="a kind of another version"),
         pytest.param(
             "scheduling.x-k8s.io/v1alpha1",
-            "PodGroup",
-            "give its CustomResourceDefinition first, or write scheduling.k8s.io/v1alpha2 if that is meant",
+            "PriorityClass",
+            "give its CustomResourceDefinition first, or write scheduling.k8s.io/v1 if that is meant",
             id="a kind of the same name",
+        ),
+        pytest.param(
+            "scheduling.k8s.io/v1beta1",
+            "PodGroup",
+            "switch it on with --feature-gates=GenericWorkload=true",
+            id="a kind that a feature gate is off for",
         ),
         pytest.param("v1", "Foo", "give its CustomResourceDefinition first", id="a kind of nobody"),
     ],

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from stowplan.embedded.admission import addresses, limits, new_objects, new_pods, priority, quota, shapes
+from stowplan.embedded.admission import (
+    addresses,
+    disabled_fields,
+    limits,
+    new_objects,
+    new_pods,
+    pod_level,
+    priority,
+    quota,
+    shapes,
+)
 from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.admission.defaults.by_resource import complete
 from stowplan.embedded.admission.defaults.workloads import select_own_pods
@@ -58,10 +68,13 @@ def prepare(
         fill_in(resource, obj)
     if resource.is_custom:
         return
+    disabled_fields.drop(resource, obj, before, api.catalogue.gates)
     if before is None:
         _give(resource, obj, api)
     elif resource.qualified == "pods":
         new_pods.keep(obj, before)
+        if pod_level.FIXED in api.catalogue.gates:
+            pod_level.keep(obj["spec"], before["spec"])
     elif resource.qualified == new_objects.CERTIFICATE_REQUESTS:
         new_objects.date_conditions(obj, before, api.now())
     if resource.qualified == "services":
@@ -138,14 +151,9 @@ def _give(resource: Resource, obj: Object, api: ClusterView) -> None:
     """Give a new object what depends on its kind and on what else is there."""
     match resource.qualified:
         case "pods":
-            limits.set_defaults(obj, api)
-            new_pods.assign_service_account(resource, obj, api)
-            priority.assign(resource, obj, api)
-            new_pods.apply_runtime_class(resource, obj, api)
-            if obj["spec"].get("nodeName"):
-                new_pods.label_after_node(obj["metadata"], obj["spec"]["nodeName"], api)
-            new_pods.resolve_label_keys(obj)
-            new_pods.begin_status(obj, api.now())
+            _give_pod(resource, obj, api)
+        case "podgroups.scheduling.k8s.io" | "compositepodgroups.scheduling.k8s.io":
+            priority.assign_to_group(resource, obj, api)
         case "nodes":
             new_objects.taint_unless_ready(obj)
         case "namespaces":
@@ -159,12 +167,29 @@ def _give(resource: Resource, obj: Object, api: ClusterView) -> None:
             new_objects.protect(obj)
 
 
+def _give_pod(resource: Resource, pod: Object, api: ClusterView) -> None:
+    is_fixed = pod_level.FIXED in api.catalogue.gates
+    if not is_fixed:
+        pod_level.complete(pod["spec"], is_fixed=False)
+    limits.set_defaults(pod, api)
+    new_pods.assign_service_account(resource, pod, api)
+    priority.assign(resource, pod, api)
+    new_pods.apply_runtime_class(resource, pod, api)
+    if pod["spec"].get("nodeName"):
+        new_pods.label_after_node(pod["metadata"], pod["spec"]["nodeName"], api)
+    new_pods.resolve_label_keys(pod)
+    if is_fixed:
+        pod_level.complete(pod["spec"], is_fixed=True)
+    new_pods.begin_status(pod, api.now())
+
+
 def _stored_only(resource: Resource) -> tuple[str, ...]:
     """Tell whoever writes an object that it is kept and checked, but that nothing in this cluster acts upon it."""
     words = _STORED_ONLY.get(resource.qualified)
     return (f"stored only: {words}",) if words is not None and not resource.is_custom else ()
 
 
+_NO_CERTIFICATES: Final = "pods do not run containers that would use certificates in this cluster"
 _NO_NETWORK: Final = "there is no network in this cluster"
 _NO_POLICIES: Final = "no admission policy is evaluated in this cluster"
 _NO_QUEUES: Final = "requests are not queued by priority in this cluster"
@@ -180,13 +205,16 @@ _STORED_ONLY: Final[Mapping[str, str]] = {
     "horizontalpodautoscalers.autoscaling": "nobody measures or scales in this cluster",
     "ingressclasses.networking.k8s.io": _NO_NETWORK,
     "ingresses.networking.k8s.io": _NO_NETWORK,
+    "clustertrustbundles.certificates.k8s.io": _NO_CERTIFICATES,
     "ipaddresses.networking.k8s.io": _OWN_ADDRESSES,
     "mutatingadmissionpolicies.admissionregistration.k8s.io": _NO_POLICIES,
     "mutatingadmissionpolicybindings.admissionregistration.k8s.io": _NO_POLICIES,
     "mutatingwebhookconfigurations.admissionregistration.k8s.io": _NO_WEBHOOKS,
     "networkpolicies.networking.k8s.io": _NO_NETWORK,
+    "podcertificaterequests.certificates.k8s.io": _NO_CERTIFICATES,
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _NO_QUEUES,
     "servicecidrs.networking.k8s.io": _OWN_ADDRESSES,
+    "storageversionmigrations.storagemigration.k8s.io": "objects are kept in one form in this cluster",
     "validatingadmissionpolicies.admissionregistration.k8s.io": _NO_POLICIES,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": _NO_POLICIES,
     "validatingwebhookconfigurations.admissionregistration.k8s.io": _NO_WEBHOOKS,

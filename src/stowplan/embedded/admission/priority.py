@@ -1,4 +1,4 @@
-"""The priority of a pod comes from its class; a pod may repeat it but not contradict it."""
+"""The priority of a pod, or of a group of pods, comes from its class; it may be repeated but not contradicted."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import built_in
 
 _GROUP: Final = "scheduling.k8s.io"
+_WITH_POLICY: Final = "PodGroupPreemptionPolicy"
+_GROUP_WORDS: Final = {"PodGroup": "pod group", "CompositePodGroup": "composite pod group"}
 _USUAL_POLICY: Final = "PreemptLowerPriority"
 _NO_CLASS: Final[Object] = {"value": 0, "preemptionPolicy": _USUAL_POLICY}
 _DEFAULT_MARK: Final = b'"globalDefault":true'
@@ -44,13 +46,7 @@ def system_classes() -> Iterator[Object]:
 def assign(resource: Resource, pod: Object, api: ClusterView) -> None:
     """Give a new pod the priority of its class, or of the class for all others. Raise StatusError if it has another."""
     spec, pod_name = pod["spec"], pod["metadata"]["name"]
-    name = spec.get("priorityClassName")
-    found = _find(name, api) if name else _find_default(api)
-    if found is None:
-        raise forbidden(resource, pod_name, f"no PriorityClass with name {name} was found")
-    if "metadata" in found:
-        spec["priorityClassName"] = found["metadata"]["name"]
-    priority, policy = found["value"], found.get("preemptionPolicy", _USUAL_POLICY)
+    priority, policy = _establish(resource, pod, api)
     computed = "must not be provided in pod spec; priority admission controller computed"
     source = "from the given PriorityClass name"
     if spec.setdefault("priority", priority) != priority:
@@ -59,6 +55,31 @@ def assign(resource: Resource, pod: Object, api: ClusterView) -> None:
     if spec.setdefault("preemptionPolicy", policy) != policy:
         problem = f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) {computed} {policy} {source}"
         raise forbidden(resource, pod_name, problem)
+
+
+def assign_to_group(resource: Resource, group: Object, api: ClusterView) -> None:
+    """Give a new group of pods the priority of its class. Raise StatusError if it has another."""
+    spec, group_name, words = group["spec"], group["metadata"]["name"], _GROUP_WORDS[resource.kind]
+    priority, policy = _establish(resource, group, api)
+    if spec.setdefault("priority", priority) != priority:
+        problem = f"priority set in the {words} ({spec['priority']}) must match the priority computed ({priority})"
+        raise forbidden(resource, group_name, f"{problem} based on the priority class set in the spec")
+    if _WITH_POLICY in api.catalogue.gates and spec.setdefault("preemptionPolicy", policy) != policy:
+        computed = f"priority admission controller computed {policy} from the given PriorityClass name"
+        problem = f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be provided"
+        raise forbidden(resource, group_name, f"{problem} in {words} spec; {computed}")
+
+
+def _establish(resource: Resource, obj: Object, api: ClusterView) -> tuple[int, str]:
+    """The priority and the policy of the class that an object names, or of the class for all others."""
+    spec = obj["spec"]
+    name = spec.get("priorityClassName")
+    found = _find(name, api) if name else _find_default(api)
+    if found is None:
+        raise forbidden(resource, obj["metadata"]["name"], f"no PriorityClass with name {name} was found")
+    if "metadata" in found:
+        spec["priorityClassName"] = found["metadata"]["name"]
+    return found["value"], found.get("preemptionPolicy", _USUAL_POLICY)
 
 
 def check_one_default(resource: Resource, priority_class: Object, api: ClusterView) -> None:

@@ -1,5 +1,5 @@
 """Roles and bindings that a cluster has from the beginning, with upstream's names and rules: `roles.yaml`,
-`bindings.yaml`. What is there already stays as it is."""
+`bindings.yaml`. What is there already stays as it is, but for what is needed by feature gates that were off before."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from stowplan.embedded.authorization.policy import GROUP
-from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model import manifests
@@ -23,8 +23,31 @@ def ensure(api: Api) -> None:
     for obj in _written():
         resource = built_in(GROUP, f"{obj['kind'].lower()}s")
         metadata = obj["metadata"]
-        if api.store.get(resource, metadata.get("namespace", ""), metadata["name"]) is None:
+        gated = _take_gated(obj, api.catalogue.gates)
+        stored = api.store.get(resource, metadata.get("namespace", ""), metadata["name"])
+        if stored is None:
             api.create(resource, metadata.get("namespace", ""), obj)
+        elif gated and (stored.object["metadata"].get("annotations") or {}).items() >= _ANNOTATIONS.items():
+            _add(api, resource, stored.object, gated)
+
+
+def _take_gated(obj: Object, gates: frozenset[str]) -> list[Object]:
+    """Leave those rules to an object that gates are on for; return the ones that there would not be without."""
+    gated = []
+    for rule in list(obj.get("rules", ())):
+        gate = rule.pop("gate", "")
+        if gate and gate not in gates:
+            obj["rules"].remove(rule)
+        elif gate:
+            gated.append(rule)
+    return gated
+
+
+def _add(api: Api, resource: Resource, role: Object, rules: list[Object]) -> None:
+    known = role.get("rules") or []
+    missing = [rule for rule in rules if rule not in known]
+    if missing:
+        api.update(resource, "", role["metadata"]["name"], {**role, "rules": [*known, *missing]})
 
 
 def _written() -> Iterator[Object]:

@@ -28,7 +28,7 @@ def find(segments: list[str], request: Incoming, catalogue: Catalogue) -> Answer
         case []:
             return _json({"paths": list(_PATHS)})
         case ["version"]:
-            return _json(discovery.version())
+            return _json(discovery.version(catalogue))
         case ["api"] | ["apis"]:
             return _groups(request, catalogue, is_core=segments == ["api"])
         case ["api", version]:

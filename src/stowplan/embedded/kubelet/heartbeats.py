@@ -17,6 +17,7 @@ from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.informers.nodes import KnownNode
 from stowplan.embedded.kubelet.pod_status import address_of_node
 from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.releases import VERSIONS
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import TRUSTED, Target
@@ -28,7 +29,6 @@ _TICK_SECONDS = 1.0
 _LEASES_PER_SECOND = 100
 #: A lease outlives this many renewals.
 _RENEWALS_PER_LEASE = 4
-_KUBELET_VERSION = "v1.36.4"
 
 _HEALTH = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -44,6 +44,7 @@ class Heartbeats(Controller):
     def __init__(self, context: ControllerContext, interval_seconds: float) -> None:
         super().__init__(context, "kubelet", context.nodes.resource)
         self._interval_seconds = interval_seconds
+        self._version = VERSIONS[context.api.catalogue.release]
         self._leases = find_resource(context.api, "coordination.k8s.io/v1", "Lease")
         self._round: deque[str] = deque()
         self._watch(context.nodes, self._on_node)
@@ -117,7 +118,8 @@ class Heartbeats(Controller):
             status["addresses"] = [address, *others, *names]
         info = status.get("nodeInfo") or {}
         if not info.get("kubeletVersion"):
-            status["nodeInfo"] = {**_NODE_INFO, **{key: value for key, value in info.items() if value}}
+            told = {key: value for key, value in info.items() if value}
+            status["nodeInfo"] = {**_NODE_INFO, "kubeletVersion": self._version, **told}
         self._api.replace(Target(self._resource, "", node.name, STATUS), obj, TRUSTED)
 
     def _on_node(self, before: KnownNode | None, after: KnownNode | None) -> None:
@@ -135,7 +137,7 @@ _NODE_INFO = {
     "containerRuntimeVersion": "stowplan://1",
     "kernelVersion": "",
     "kubeProxyVersion": "",
-    "kubeletVersion": _KUBELET_VERSION,
+    "kubeletVersion": "",
     "machineID": "",
     "operatingSystem": "linux",
     "osImage": "",

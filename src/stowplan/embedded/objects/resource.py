@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from stowplan.embedded.objects.releases import RELEASE
+
 #: An object as it travels: decoded JSON.
 Object = dict[str, Any]
 
@@ -28,6 +30,8 @@ class Resource:
     #: Paths that field selectors may name beside metadata.name and metadata.namespace, such as "spec.nodeName".
     fields: tuple[str, ...] = ()
     is_custom: bool = False
+    #: The release of Kubernetes that says what its fields are.
+    release: str = RELEASE
     api_version: str = field(init=False, repr=False, compare=False)
     #: The name that messages use: `deployments.apps`, or just `pods` in the core group.
     qualified: str = field(init=False, repr=False, compare=False)

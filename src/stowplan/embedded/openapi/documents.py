@@ -15,8 +15,8 @@ import msgspec
 from stowplan.embedded.custom.resource import CustomResource, schema_of
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object, Resource
-from stowplan.embedded.requests.discovery import RELEASE
-from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
+from stowplan.embedded.requests.discovery import version_of
+from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.types import release, structural
 
 _PATCHES: Final = ("application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json")
@@ -43,7 +43,7 @@ def index(catalogue: Catalogue) -> Object:
     paths = {}
     for group, version in dict.fromkeys((each.group, each.version) for each in catalogue.all()):
         root = _root(group, version)
-        url = f"/openapi/v3/{root}?hash={_hash(_resources(catalogue, group, version))}"
+        url = f"/openapi/v3/{root}?hash={_hash(_resources(catalogue, group, version), version_of(catalogue))}"
         paths[root] = {"serverRelativeURL": url}
     return {"paths": paths}
 
@@ -54,19 +54,19 @@ def document(catalogue: Catalogue, group: str, version: str) -> bytes | None:
     if not resources:
         return None
     if not any(resource.is_custom for resource in resources):
-        return _built_in(group, version)
-    return _write(resources)
+        return _built_in(resources, version_of(catalogue))
+    return _write(resources, version_of(catalogue))
 
 
 @cache
-def _built_in(group: str, version: str) -> bytes:
-    return _write(tuple(each for each in BUILT_IN if (each.group, each.version) == (group, version)))
+def _built_in(resources: tuple[Resource, ...], served: str) -> bytes:
+    return _write(resources, served)
 
 
-def _write(resources: tuple[Resource, ...]) -> bytes:
+def _write(resources: tuple[Resource, ...], served: str) -> bytes:
     content = {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": RELEASE},
+        "info": {"title": "Kubernetes", "version": served},
         "paths": {path: item for resource in resources for path, item in _paths(resource).items()},
         "components": {"schemas": described(resources)},
     }
@@ -77,8 +77,8 @@ def _resources(catalogue: Catalogue, group: str, version: str) -> tuple[Resource
     return tuple(each for each in catalogue.all() if (each.group, each.version) == (group, version))
 
 
-def _hash(resources: tuple[Resource, ...]) -> str:
-    told: list[Any] = [RELEASE]
+def _hash(resources: tuple[Resource, ...], served: str) -> str:
+    told: list[Any] = [served]
     for resource in resources:
         told.append([resource.plural, name_of(resource), resource.is_namespaced, schema_of(resource)])
     return hashlib.sha256(_ENCODER.encode(told)).hexdigest().upper()
@@ -131,14 +131,14 @@ def described(resources: Iterable[Resource]) -> dict[str, Object]:
     found: dict[str, Object] = {}
     waiting = []
     for resource in resources:
-        waiting.append(release.OBJECT_META if resource.is_custom else name_of(resource))
+        waiting.append((release.OBJECT_META if resource.is_custom else name_of(resource), resource.release))
         if isinstance(resource, CustomResource):
             found[name_of(resource)] = _custom(resource)
     while waiting:
-        name = waiting.pop()
+        name, of = waiting.pop()
         if name not in found:
-            found[name] = release.openapi_schema(name)
-            waiting += _references(found[name])
+            found[name] = release.openapi_schema(name, of)
+            waiting += [(each, of) for each in _references(found[name])]
     return found
 
 

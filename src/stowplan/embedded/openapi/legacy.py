@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from stowplan.embedded.objects.resource import Object
+from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.openapi import documents
-from stowplan.embedded.requests.discovery import RELEASE
-from stowplan.embedded.storage.catalogue import BUILT_IN, Catalogue
+from stowplan.embedded.requests.discovery import version_of
+from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.types import structural
 
 #: What is asked for has an @ in the place of the dot, which is no valid media type.
@@ -27,8 +27,9 @@ _REQUIRED, _ENUM, _MEMBERS, _TYPE, _ITEMS, _PROPERTIES, _EXTENSIONS = 19, 20, 21
 
 def document(catalogue: Catalogue) -> Object:
     """Answer GET /openapi/v2 as JSON."""
-    info = {"title": _TITLE, "version": RELEASE}
-    return {"swagger": "2.0", "info": info, "paths": {}, "definitions": {**_built_in(), **_custom(catalogue)}}
+    info = {"title": _TITLE, "version": version_of(catalogue)}
+    definitions = {**_built_in(catalogue.built_in()), **_custom(catalogue)}
+    return {"swagger": "2.0", "info": info, "paths": {}, "definitions": definitions}
 
 
 def wants_protobuf(accept: str) -> bool:
@@ -37,24 +38,24 @@ def wants_protobuf(accept: str) -> bool:
 
 def protobuf(catalogue: Catalogue) -> bytes:
     """Answer GET /openapi/v2 as the message."""
-    info = _field(1, _TITLE.encode()) + _field(2, RELEASE.encode())
-    definitions = _built_in_messages() + _named(_custom(catalogue))
+    info = _field(1, _TITLE.encode()) + _field(2, version_of(catalogue).encode())
+    definitions = _built_in_messages(catalogue.built_in()) + _named(_custom(catalogue))
     return _field(1, b"2.0") + _field(2, info) + _field(8, b"") + _field(9, definitions)
 
 
 @cache
-def _built_in() -> dict[str, Object]:
-    return {name: _converted(schema) for name, schema in documents.described(BUILT_IN).items()}
+def _built_in(resources: tuple[Resource, ...]) -> dict[str, Object]:
+    return {name: _converted(schema) for name, schema in documents.described(resources).items()}
 
 
 @cache
-def _built_in_messages() -> bytes:
-    return _named(_built_in())
+def _built_in_messages(resources: tuple[Resource, ...]) -> bytes:
+    return _named(_built_in(resources))
 
 
 def _custom(catalogue: Catalogue) -> dict[str, Object]:
-    found = documents.described(catalogue.custom())
-    return {name: _converted(schema) for name, schema in found.items() if name not in _built_in()}
+    found, known = documents.described(catalogue.custom()), _built_in(catalogue.built_in())
+    return {name: _converted(schema) for name, schema in found.items() if name not in known}
 
 
 def _converted(schema: Object) -> Object:

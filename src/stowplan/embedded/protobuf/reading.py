@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.embedded.objects.releases import VERSIONS
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema, Wire
@@ -99,12 +100,20 @@ def read(body: bytes) -> Object:
     parts = dict(around.fields(body[len(_MAGIC) :]))
     header = dict(around.fields(_bytes(parts.get(_TYPE, b""))))
     api_version, kind = _text(header.get(_API_VERSION, b"")), _text(header.get(_KIND, b""))
-    name = release.name_of(api_version, kind)
-    if name is None or name.startswith(_JSON_ONLY):
+    schema = _known(api_version, kind)
+    if schema is None or schema.name.startswith(_JSON_ONLY):
         raise MalformedMessageError(f'{kind} of "{api_version}" cannot be read from protobuf: send it as JSON')
-    schema = release.type_named(name)
     content = _message(schema, schema.wire, _bytes(parts.get(_CONTENT, b"")), 0, Walk(MOST_FIELDS))
     return {"apiVersion": api_version, "kind": kind, **content}
+
+
+def _known(api_version: str, kind: str) -> Schema | None:
+    """The type of a kind in the newest release that has it: a field keeps its number for good."""
+    for number in reversed(VERSIONS):
+        name = release.name_of(api_version, kind, number)
+        if name is not None:
+            return release.type_named(name, number)
+    return None
 
 
 def _message(schema: Schema, wire: Wire, data: bytes, depth: int, walk: Walk) -> Object:

@@ -50,16 +50,7 @@ class Removal:
 class Api:
     """The one way in for changes; reads come from its store."""
 
-    def __init__(
-        self,
-        store: Store,
-        catalogue: Catalogue,
-        now: Callable[[], datetime],
-        draw: Draw,
-        gates: frozenset[str] = frozenset(),
-    ) -> None:
-        #: The feature gates that are on, by name.
-        self.gates = gates
+    def __init__(self, store: Store, catalogue: Catalogue, now: Callable[[], datetime], draw: Draw) -> None:
         self.store = store
         self.catalogue = catalogue
         self.now = now
@@ -146,7 +137,7 @@ class Api:
 
     def check(self, target: Target, obj: Object, before: Object | None) -> None:
         """Refuse what breaks a rule of its kind. Raise StatusError; this may be done in a thread."""
-        chain.check(target.resource, obj, before, self.gates)
+        chain.check(target.resource, obj, before, self.catalogue.gates)
 
     def replace(self, target: Target, obj: Object, options: Options) -> Object:
         """Replace an object, or the part that the target names, by one that is the server's own to change."""
@@ -236,7 +227,7 @@ class Api:
 
     def _admit(self, resource: Resource, obj: Object, before: Object | None, options: Options) -> None:
         if not options.is_checked:
-            chain.check(resource, obj, before, self.gates)
+            chain.check(resource, obj, before, self.catalogue.gates)
         chain.validate(resource, obj, before, self)
         if not options.is_trusted:
             options.warnings.extend(chain.warnings(resource, obj, before, self))

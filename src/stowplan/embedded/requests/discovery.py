@@ -10,12 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from stowplan.embedded.objects.releases import VERSIONS
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.requests.incoming import JSON_RANGES, media_ranges
 from stowplan.embedded.storage.catalogue import Catalogue
-
-#: The release whose API this is; what follows the plus says that it is another program.
-RELEASE: Final = "v1.36.4+stowplan"
 
 AGGREGATED_VERSIONS: Final = ("v2", "v2beta1")
 _AGGREGATED_GROUP: Final = "apidiscovery.k8s.io"
@@ -36,13 +34,22 @@ class Subresource:
     version: str = ""
 
 
-def version() -> Object:
-    """Answer GET /version."""
-    major, minor, _ = RELEASE.removeprefix("v").split(".", 2)
+def version_of(catalogue: Catalogue) -> str:
+    """The version whose API this is; what follows the plus says that it is another program."""
+    return f"{VERSIONS[catalogue.release]}+stowplan"
+
+
+def version(catalogue: Catalogue) -> Object:
+    """Answer GET /version. A release emulates itself, and can be led back to the one before."""
+    major, minor = catalogue.release.split(".")
     return {
         "major": major,
         "minor": minor,
-        "gitVersion": RELEASE,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
+        "gitVersion": version_of(catalogue),
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

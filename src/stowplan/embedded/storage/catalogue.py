@@ -1,25 +1,32 @@
 """Which resources the API serves: the built-in ones, and the custom ones that come and go while it runs.
 
-The built-in ones are in a table at the end, written as `kubectl api-resources` prints it.
+The built-in ones are in a table at the end, written as `kubectl api-resources` prints it. A release serves some of
+them, and some only if a feature gate is on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
+from stowplan.embedded.objects.releases import RELEASE, VERSIONS
 from stowplan.embedded.objects.resource import ALL_VERBS, Resource
 
 
 class Catalogue:
     """The resources that are served now, in the order in which clients prefer their groups."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: str = RELEASE, gates: frozenset[str] = frozenset()) -> None:
+        self.release = release
+        #: The feature gates that are on, by name.
+        self.gates = gates
         self._by_path: dict[tuple[str, str, str], Resource] = {}
         self._by_kind: dict[tuple[str, str], Resource] = {}
-        for resource in BUILT_IN:
-            self.add(resource)
+        for row in _TABLE:
+            if row.is_of(release) and row.gate in ("", *gates):
+                self.add(_released(row.resource, release))
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """Find the resource that a path names; the core group is ""."""
@@ -29,8 +36,18 @@ class Catalogue:
         """Find the resource of an object by what the object says of itself."""
         return self._by_kind.get((api_version, kind))
 
+    def gate_of(self, api_version: str, kind: str) -> str:
+        """The feature gate that a kind of the release is only served with, if that gate is off; else nothing."""
+        for row in _TABLE:
+            if (row.resource.api_version, row.resource.kind) == (api_version, kind) and row.is_of(self.release):
+                return "" if row.gate in self.gates else row.gate
+        return ""
+
     def all(self) -> tuple[Resource, ...]:
         return tuple(self._by_path.values())
+
+    def built_in(self) -> tuple[Resource, ...]:
+        return tuple(resource for resource in self._by_path.values() if not resource.is_custom)
 
     def custom(self) -> tuple[Resource, ...]:
         return tuple(resource for resource in self._by_path.values() if resource.is_custom)
@@ -52,11 +69,17 @@ class Catalogue:
 
 @cache
 def built_in(group: str, plural: str, version: str = "v1") -> Resource:
-    """The built-in resource of that name."""
+    """The built-in resource of that name, as the usual release has it."""
     for resource in BUILT_IN:
         if (resource.group, resource.version, resource.plural) == (group, version, plural):
             return resource
     raise LookupError(f"{plural}.{group} is not in the catalogue of built-in resources")
+
+
+@cache
+def all_of(release: str) -> tuple[Resource, ...]:
+    """The built-in resources of a release, whichever feature gates are on."""
+    return tuple(_released(row.resource, release) for row in _TABLE if row.is_of(release))
 
 
 def unserved_subresource(resource: Resource, name: str) -> str | None:
@@ -81,11 +104,37 @@ _UNSERVED: Final = {
 }
 
 
-def _read(table: str) -> Iterator[Resource]:
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A resource, and who serves it."""
+
+    resource: Resource
+    #: The first and the last release that serve it; "" if there is no such.
+    since: str
+    until: str
+    #: The feature gate that it is only served with.
+    gate: str
+
+    def is_of(self, release: str) -> bool:
+        number = _ORDER.index(release)
+        return (not self.since or _ORDER.index(self.since) <= number) and (
+            not self.until or number <= _ORDER.index(self.until)
+        )
+
+
+_ORDER: Final = tuple(VERSIONS)
+
+
+def _released(resource: Resource, release: str) -> Resource:
+    return resource if release == RELEASE else replace(resource, release=release)
+
+
+def _read(table: str) -> Iterator[_Row]:
     """Read a table of resources: below each group and version a line for each.
 
     A line has the scope (N is namespaced, C is of the cluster), the kind, the name in paths, and what applies of: short
-    names, the verbs that it has or is without if they are not all, its parts (subresources), the categories it is in.
+    names, the verbs that it has or is without if they are not all, its parts (subresources), the categories it is in,
+    the releases since and until which it is served, and the feature gate that has to be on.
     """
     group = version = ""
     for line in table.strip().splitlines():
@@ -94,7 +143,7 @@ def _read(table: str) -> Iterator[Resource]:
             continue
         scope, kind, plural, *details = line.split()
         said = {name: tuple(words.split(",")) for name, _, words in (each.partition("=") for each in details)}
-        yield Resource(
+        resource = Resource(
             group,
             version,
             kind,
@@ -107,6 +156,7 @@ def _read(table: str) -> Iterator[Resource]:
             subresources=said.get("parts", ()),
             fields=_FIELDS.get(f"{plural}.{group}".rstrip("."), ()),
         )
+        yield _Row(resource, *(said.get(word, ("",))[0] for word in ("since", "until", "gate")))
 
 
 def _event_fields(about: str, reporter: str) -> tuple[str, ...]:
@@ -143,7 +193,7 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
 
 #: Core first; where two groups have a name in common, clients that give no group mean the earlier one. Of the last
 #: groups, which tell an API server how to treat requests, objects are only kept.
-BUILT_IN: Final = tuple(
+_TABLE: Final = tuple(
     _read("""
 v1
   N Binding                          bindings verbs=create
@@ -209,9 +259,16 @@ apiextensions.k8s.io/v1
   C CustomResourceDefinition         customresourcedefinitions short=crd,crds parts=status in=api-extensions
 scheduling.k8s.io/v1
   C PriorityClass                    priorityclasses short=pc
+scheduling.k8s.io/v1beta1
+  N PodGroup                         podgroups parts=status since=1.37 gate=GenericWorkload
+  N Workload                         workloads since=1.37 gate=GenericWorkload
+scheduling.k8s.io/v1alpha3
+  N CompositePodGroup                compositepodgroups parts=status since=1.37 gate=CompositePodGroup
+  N PodGroup                         podgroups parts=status since=1.37 gate=GenericWorkload
+  N Workload                         workloads since=1.37 gate=GenericWorkload
 scheduling.k8s.io/v1alpha2
-  N PodGroup                         podgroups parts=status
-  N Workload                         workloads
+  N PodGroup                         podgroups parts=status until=1.36 gate=GenericWorkload
+  N Workload                         workloads until=1.36 gate=GenericWorkload
 coordination.k8s.io/v1
   N Lease                            leases
 node.k8s.io/v1
@@ -220,11 +277,12 @@ discovery.k8s.io/v1
   N EndpointSlice                    endpointslices
 resource.k8s.io/v1
   C DeviceClass                      deviceclasses
+  C DeviceTaintRule                  devicetaintrules parts=status since=1.37
   N ResourceClaim                    resourceclaims parts=status
   N ResourceClaimTemplate            resourceclaimtemplates
   C ResourceSlice                    resourceslices
 resource.k8s.io/v1beta2
-  C DeviceTaintRule                  devicetaintrules parts=status
+  C DeviceTaintRule                  devicetaintrules parts=status until=1.36 gate=DRADeviceTaintRules
 admissionregistration.k8s.io/v1
   C MutatingAdmissionPolicy          mutatingadmissionpolicies in=api-extensions
   C MutatingAdmissionPolicyBinding   mutatingadmissionpolicybindings in=api-extensions
@@ -236,8 +294,14 @@ apiregistration.k8s.io/v1
   C APIService                       apiservices parts=status in=api-extensions
 certificates.k8s.io/v1
   C CertificateSigningRequest        certificatesigningrequests short=csr parts=approval,status
+  C ClusterTrustBundle               clustertrustbundles since=1.37
+  N PodCertificateRequest            podcertificaterequests parts=status since=1.37
 flowcontrol.apiserver.k8s.io/v1
   C FlowSchema                       flowschemas parts=status
   C PriorityLevelConfiguration       prioritylevelconfigurations parts=status
+storagemigration.k8s.io/v1
+  C StorageVersionMigration          storageversionmigrations parts=status since=1.37
 """)
 )
+
+BUILT_IN: Final = all_of(RELEASE)

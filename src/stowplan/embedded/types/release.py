@@ -1,29 +1,30 @@
-"""The types of one release of Kubernetes, from the file that `make types` generates: `kubernetes-MAJOR.MINOR.json.gz`.
+"""The types of a release of Kubernetes, from the file that `make types` generates: `kubernetes-MAJOR.MINOR.json.gz`.
 
 It has two documents, each a line of JSON. The first has the name of the type of each kind (`apps/v1/Deployment`), and
 each type as three things: `schema` is that of upstream's OpenAPI documents, `go` has the Go type of each field, behind
 the way to it (`VolumeSource. `) for one of an embedded struct, behind `*` for a pointer and before `,omitempty` for
 what JSON leaves out when it is empty, and `wire` has the fields by their numbers in the binary form. The second says
 what types ("") and fields mean. Each is decoded when somebody asks for it, and so is each type.
+
+The file of the newest release is whole. That of an older one says in `beside` which release it is to be read beside,
+and has only the types, and what fields mean, that are not the same there.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
+from stowplan.embedded.objects.releases import RELEASE
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types import structural
 from stowplan.embedded.types.schema import FREE, JsonForm, Schema, Wire
-
-#: The release that the API server serves.
-RELEASE: Final = "1.36"
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 OBJECT_META: Final = f"{_META}ObjectMeta"
@@ -56,11 +57,13 @@ class _Definition(msgspec.Struct, frozen=True):
 class _Types(msgspec.Struct, frozen=True):
     kinds: dict[str, str]
     types: dict[str, msgspec.Raw]
+    #: The release that has all other types; "" if all are here.
+    beside: str = ""
 
 
-def of_kind(resource: Resource, release: str = RELEASE) -> Schema | None:
+def of_kind(resource: Resource) -> Schema | None:
     """The type of a built-in kind, None for one whose fields are not known."""
-    return None if resource.is_custom else _built_in(resource.api_version, resource.kind, release)
+    return None if resource.is_custom else _built_in(resource.api_version, resource.kind, resource.release)
 
 
 @cache
@@ -75,9 +78,8 @@ def name_of(api_version: str, kind: str, release: str = RELEASE) -> str | None:
     Some kinds, such as the options of a deletion, are the same in every group.
     """
     group, _, version = api_version.rpartition("/")
-    known = _types(release)
-    name = known.kinds.get(f"{group}/{version}/{kind}", f"{_META}{kind}")
-    return name if name in known.types else None
+    name = _types(release).kinds.get(f"{group}/{version}/{kind}", f"{_META}{kind}")
+    return name if _encoded(name, release) is not None else None
 
 
 @cache
@@ -86,7 +88,11 @@ def type_named(name: str, release: str = RELEASE) -> Schema:
     if name in _SPECIAL:
         return _SPECIAL[name]
     definition = _definition(name, release)
-    resolve = partial(type_named, release=release)
+
+    def resolve(other: str) -> Schema:
+        # One that contains itself is not looked into any deeper.
+        return FREE if other == name else type_named(other, release)
+
     properties = definition.schema.get("properties", {})
     fields = {field: _field(schema, resolve, definition.go[field]) for field, schema in properties.items()}
     return Schema(
@@ -119,7 +125,7 @@ def of_custom(schema: Object | None) -> Schema:
 
 def openapi_schema(name: str, release: str = RELEASE) -> Object:
     """The schema of a type as upstream's OpenAPI document has it, descriptions included."""
-    texts = _descriptions(release)[name]
+    texts = _meaning(name, release)
     schema = dict(_definition(name, release).schema)
     if "properties" in schema:
         schema["properties"] = {
@@ -148,7 +154,22 @@ def _numbered(wire: dict[str, Any]) -> Wire:
 
 
 def _definition(name: str, release: str) -> _Definition:
-    return msgspec.json.decode(_types(release).types[name], type=_Definition)
+    encoded = _encoded(name, release)
+    if encoded is None:
+        raise LookupError(f"Kubernetes {release} has no type {name}")
+    return msgspec.json.decode(encoded, type=_Definition)
+
+
+def _encoded(name: str, release: str) -> msgspec.Raw | None:
+    known = _types(release)
+    if name in known.types or not known.beside:
+        return known.types.get(name)
+    return _encoded(name, known.beside)
+
+
+def _meaning(name: str, release: str) -> Mapping[str, str]:
+    beside, own = _types(release).beside, _descriptions(release).get(name, {})
+    return {**_meaning(name, beside), **own} if beside else own
 
 
 @cache

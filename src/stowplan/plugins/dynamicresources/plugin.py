@@ -103,6 +103,7 @@ class DynamicResources(
         the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found".
     """
 
+    judges_resizes = False
     args_type = DynamicResourcesArgs
     default_weight = 2
     lists = ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule")

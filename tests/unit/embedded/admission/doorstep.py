@@ -26,7 +26,7 @@ NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 def new_api(gates: frozenset[str] = frozenset()) -> Api:
     """An API with the namespaces, service accounts and priority classes of a new cluster."""
-    api = Api(Store(), Catalogue(), lambda: NOW, random.Random(1).getrandbits, gates)
+    api = Api(Store(), Catalogue(gates=gates), lambda: NOW, random.Random(1).getrandbits)
     bootstrap.ensure(api)
     return api
 

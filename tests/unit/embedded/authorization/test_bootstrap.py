@@ -75,6 +75,37 @@ def test_the_usual_roles_build_on_each_other(role: str, may: set[str]) -> None:
     assert found == may
 
 
+RULES = Question("watch", "resource.k8s.io", "devicetaintrules")
+GROUPS = Question("watch", "scheduling.k8s.io", "podgroups")
+GROUP_STATUS = Question("patch", "scheduling.k8s.io", "podgroups", "status", "z", "g")
+TREES = Question("watch", "scheduling.k8s.io", "compositepodgroups")
+
+
+@pytest.mark.parametrize(
+    ("gates", "allowed"),
+    [
+        pytest.param(frozenset(), set(), id="without gates"),
+        pytest.param(frozenset({"DRADeviceTaintRules"}), {RULES}, id="taint rules"),
+        pytest.param(frozenset({"GenericWorkload"}), {GROUPS, GROUP_STATUS}, id="groups"),
+        pytest.param(frozenset({"CompositePodGroup"}), {TREES}, id="groups of groups"),
+    ],
+)
+def test_the_scheduler_may_read_what_feature_gates_bring(gates: frozenset[str], allowed: set[Question]) -> None:
+    api = new_api(gates)
+    bootstrap.ensure(api)
+    authorizer = Authorizer(api.store)
+    asked = (RULES, GROUPS, GROUP_STATUS, TREES)
+    assert {each for each in asked if authorizer.decide(SCHEDULER, each).is_allowed} == allowed
+
+
+def test_a_gate_that_is_switched_on_later_adds_its_rules() -> None:
+    api = new_api()
+    bootstrap.ensure(api)
+    api.catalogue.gates = frozenset({"GenericWorkload"})
+    bootstrap.ensure(api)
+    assert Authorizer(api.store).decide(SCHEDULER, GROUPS).is_allowed
+
+
 def test_what_is_there_stays_as_it_is() -> None:
     api, roles = new_api(), resource(f"clusterroles.{GROUP}")
     bootstrap.ensure(api)

@@ -21,7 +21,7 @@ def test_a_new_node_says_what_a_kubelet_would() -> None:
             "message": "kubelet is posting ready status",
         }
         assert condition(node, "DiskPressure")["status"] == "False"
-        assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.36.4"
+        assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.37.1"
         assert {each["type"] for each in node["status"]["addresses"]} == {"InternalIP", "Hostname"}
 
     tell(story)

@@ -52,10 +52,19 @@ def test_the_schema_of_a_kind_is_found_by_the_kind() -> None:
     assert spec["required"] == ["containers"]
     assert spec["properties"]["nodeSelector"]["additionalProperties"]["type"] == "string"
     assert spec["properties"]["activeDeadlineSeconds"]["type"] == "integer"
-    assert spec["properties"]["containers"]["items"]["allOf"] == [
-        {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
-    ]
+    assert spec["properties"]["containers"]["items"] == {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
     assert spec["properties"]["nodeName"]["description"].startswith("NodeName indicates in which node")
+
+
+def test_an_older_release_is_described_as_it_is() -> None:
+    specs = {
+        release: document(Catalogue(release), "", "v1")["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]
+        for release in ("1.36", "1.37")
+    }
+    assert "evictionResponders" in specs["1.37"]["properties"]
+    assert "evictionResponders" not in specs["1.36"]["properties"]
+    container = {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}
+    assert specs["1.36"]["properties"]["containers"]["items"] == {"allOf": [container], "default": {}}
 
 
 def test_a_custom_resource_is_described_by_its_definition_and_changes_the_hash() -> None:

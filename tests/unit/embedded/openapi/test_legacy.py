@@ -38,7 +38,7 @@ def test_the_old_description_can_be_read_as_the_message_that_kubectl_asks_for() 
     message = legacy.protobuf(catalogue)
     # Field 1: "2.0"; field 2: the title and the version; fields 8 and 9: no paths, and definitions.
     assert message.startswith(
-        b"\x0a\x032.0" + b"\x12\x1e" + b"\x0a\x0aKubernetes" + b"\x12\x10v1.36.4+stowplan" + b"\x42\x00" + b"\x4a"
+        b"\x0a\x032.0" + b"\x12\x1e" + b"\x0a\x0aKubernetes" + b"\x12\x10v1.37.1+stowplan" + b"\x42\x00" + b"\x4a"
     )
     # A field of a definition: its name, and its schema, of which field 22 is the type.
     size = b"\x0a\x14" + b"\x0a\x04size" + b"\x12\x0c" + b"\xb2\x01\x09" + b"\x0a\x07integer"

@@ -22,9 +22,20 @@ def named(entries: list[dict[str, Any]], name: str, key: str = "name") -> dict[s
     return found
 
 
-def test_the_version_is_one_that_clients_of_that_release_accept() -> None:
-    version = discovery.version()
-    assert (version["major"], version["minor"], version["gitVersion"]) == ("1", "36", "v1.36.4+stowplan")
+@pytest.mark.parametrize(
+    ("release", "minor", "before", "version"),
+    [
+        pytest.param("1.36", "36", "35", "v1.36.4+stowplan", id="the older"),
+        pytest.param("1.37", "37", "36", "v1.37.1+stowplan", id="the newer"),
+    ],
+)
+def test_the_version_is_one_that_clients_of_that_release_accept(
+    release: str, minor: str, before: str, version: str
+) -> None:
+    told = discovery.version(Catalogue(release))
+    assert (told["major"], told["minor"], told["gitVersion"]) == ("1", minor, version)
+    assert (told["emulationMajor"], told["emulationMinor"]) == ("1", minor)
+    assert (told["minCompatibilityMajor"], told["minCompatibilityMinor"]) == ("1", before)
 
 
 def test_the_core_group_has_one_version() -> None:

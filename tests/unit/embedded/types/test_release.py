@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from stowplan.embedded.storage.catalogue import BUILT_IN
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema, Wire
 from tests.unit.embedded.given import PODS
+from tests.unit.embedded.given import resource as built_in
 
 POD_SPEC = "io.k8s.api.core.v1.PodSpec"
 CONTAINER = "io.k8s.api.core.v1.Container"
@@ -113,7 +115,25 @@ def test_schemas_are_those_of_upstream_with_what_fields_mean() -> None:
 
 def test_a_release_that_is_not_there_is_not_found() -> None:
     with pytest.raises(FileNotFoundError, match=r"kubernetes-1\.2\.json\.gz"):
-        release.of_kind(PODS, "1.2")
+        release.of_kind(replace(PODS, release="1.2"))
+
+
+def test_an_older_release_does_not_have_the_fields_of_a_newer_one() -> None:
+    nodes = built_in("nodes")
+    newer, older = release.of_kind(nodes), release.of_kind(replace(nodes, release="1.36"))
+    assert newer is not None
+    assert older is not None
+    assert "podPreemptionPolicy" in newer.at("spec").fields
+    assert "podPreemptionPolicy" not in older.at("spec").fields
+    assert older.at("spec").fields.keys() < newer.at("spec").fields.keys()
+
+
+def test_an_older_release_has_the_kinds_that_the_newer_one_has_no_more() -> None:
+    older = "io.k8s.api.scheduling.v1alpha2.PodGroup"
+    assert release.name_of("scheduling.k8s.io/v1alpha2", "PodGroup") is None
+    assert release.name_of("scheduling.k8s.io/v1alpha2", "PodGroup", "1.36") == older
+    mode = release.type_named(f"{older}Spec", "1.36").at("disruptionMode")
+    assert mode.form is JsonForm.TEXT
 
 
 def test_neither_the_client_library_nor_descriptions_are_read_to_check_a_pod() -> None:

@@ -146,13 +146,14 @@ _BY_TYPE: Final[dict[str, Object]] = {
         "storageCapacity": False,
         "requiresRepublish": False,
         "seLinuxMount": False,
+        "preventPodSchedulingIfMissing": False,
     },
 }
 
 
 def fill_declared(resource: Resource, obj: Object) -> None:
     """Fill in what the types of an object declare, in place."""
-    _fill(obj, _declared_by(resource.api_version, resource.kind))
+    _fill(obj, _declared_by(resource))
 
 
 class _Declared(NamedTuple):
@@ -180,9 +181,9 @@ def _fill(struct: Object, fields: tuple[_Declared, ...]) -> None:
 
 
 @cache
-def _declared_by(api_version: str, kind: str) -> tuple[_Declared, ...]:
-    name = release.name_of(api_version, kind)
-    return () if name is None else _declared(release.type_named(name))
+def _declared_by(resource: Resource) -> tuple[_Declared, ...]:
+    schema = release.of_kind(resource)
+    return () if schema is None else _declared(schema)
 
 
 def _declared(schema: Schema) -> tuple[_Declared, ...]:

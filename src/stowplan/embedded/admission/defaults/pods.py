@@ -27,8 +27,6 @@ def complete_pod(pod: Object) -> None:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):
         _publish_ports(spec)
-    if "resources" in spec:
-        _complete_pod_level(spec)
     _tolerate_short_outages(spec)
 
 
@@ -90,18 +88,3 @@ def _publish_ports(spec: Object) -> None:
     for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
         for port in container.get("ports", ()):
             fill_empty(port, hostPort=port.get("containerPort", 0))
-
-
-def _complete_pod_level(spec: Object) -> None:
-    """Where the pod as a whole has limits, its request is that of its containers, or else the limit."""
-    resources = spec["resources"]
-    if not resources.get("limits"):
-        return
-    # Sums are left to whoever weighs the pod: only what no container says is taken from the limit.
-    asked = {name for each in spec.get("containers", ()) for name in each["resources"].get("requests", ())}
-    requests = resources.get("requests", {})
-    for name, amount in resources["limits"].items():
-        if name not in asked:
-            requests.setdefault(name, amount)
-    if requests:
-        resources["requests"] = requests

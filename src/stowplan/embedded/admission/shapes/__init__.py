@@ -15,6 +15,7 @@ import msgspec
 
 from stowplan.embedded.admission.shapes import reading
 from stowplan.embedded.objects.errors import StatusError, bad_request
+from stowplan.embedded.objects.releases import RELEASE
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import JsonForm, Schema
@@ -34,7 +35,7 @@ def read(resource: Resource, obj: Object) -> list[str]:
     schema = release.of_kind(resource)
     if schema is None:
         return _read_metadata(resource, obj)
-    if _fits(schema, obj):
+    if _fits(schema, obj, resource.release):
         return []
     return reading.read(resource, obj, schema)
 
@@ -47,36 +48,36 @@ def strict_error(resource: Resource, unknown: list[str]) -> StatusError:
 
 def _read_metadata(resource: Resource, obj: Object) -> list[str]:
     metadata, schema = obj.get("metadata"), release.object_meta()
-    if metadata is None or _fits(schema, metadata):
+    if metadata is None or _fits(schema, metadata, RELEASE):
         return []
     return [f"metadata.{path}" for path in reading.read(resource, metadata, schema)]
 
 
-def _fits(schema: Schema, obj: Any) -> bool:
-    """Whether the object can stay as it is."""
+def _fits(schema: Schema, obj: Any, of: str) -> bool:
+    """Whether the object, whose type is of a release, can stay as it is."""
     try:
-        msgspec.convert(obj, _struct(schema.name), dec_hook=_read_canonical)
+        msgspec.convert(obj, _struct(schema.name, of), dec_hook=_read_canonical)
     except msgspec.ValidationError:
         return False
     return True
 
 
 @cache
-def _struct(name: str) -> type[msgspec.Struct]:
-    schema = release.type_named(name)
+def _struct(name: str, of: str) -> type[msgspec.Struct]:
+    schema = release.type_named(name, of)
     members = [
-        (f"field_{number}", _type(member), msgspec.field(default=None, name=field))
+        (f"field_{number}", _type(member, of), msgspec.field(default=None, name=field))
         for number, (field, member) in enumerate(schema.fields.items())
     ]
     return msgspec.defstruct(schema.struct_name, members, forbid_unknown_fields=True, gc=False)
 
 
-def _type(schema: Schema) -> Any:
+def _type(schema: Schema, of: str) -> Any:
     if schema.form is JsonForm.STRUCT:
-        return _struct(schema.name)
+        return _struct(schema.name, of)
     if schema.items is None:
         return _TYPES[schema.form]
-    items = _type(schema.items)
+    items = _type(schema.items, of)
     many = GenericAlias(list, items) if schema.form is JsonForm.LIST else GenericAlias(dict, (str, items))
     return Annotated[many, _NOT_EMPTY] if schema.is_omitted_empty else many
 

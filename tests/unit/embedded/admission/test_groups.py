@@ -1,0 +1,83 @@
+"""Groups of pods as the API keeps them: their priority, and the versions that show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.resource import Object
+from tests.unit.embedded.admission.doorstep import create, new_api
+from tests.unit.embedded.given import resource
+
+GROUPS = resource("podgroups.scheduling.k8s.io", "v1beta1")
+OLDER = resource("podgroups.scheduling.k8s.io", "v1alpha3")
+TREES = resource("compositepodgroups.scheduling.k8s.io", "v1alpha3")
+CLASSES = resource("priorityclasses.scheduling.k8s.io")
+ON = frozenset({"GenericWorkload"})
+GANG = {"gang": {"minCount": 2}}
+HIGH = {"metadata": {"name": "high"}, "value": 1000, "preemptionPolicy": "Never"}
+
+
+def group(**spec: Any) -> Object:
+    return {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": GANG, **spec}}
+
+
+def test_a_group_has_the_priority_of_its_class() -> None:
+    api = new_api(ON)
+    create(api, CLASSES, HIGH)
+    spec = create(api, GROUPS, group(priorityClassName="high"))["spec"]
+    assert (spec["priorityClassName"], spec["priority"], spec.get("preemptionPolicy")) == ("high", 1000, None)
+
+
+def test_a_group_without_a_class_has_none() -> None:
+    assert create(new_api(ON), GROUPS, group())["spec"]["priority"] == 0
+
+
+def test_a_group_has_the_policy_of_its_class_if_that_gate_is_on() -> None:
+    api = new_api(ON | {"PodGroupPreemptionPolicy"})
+    create(api, CLASSES, HIGH)
+    assert create(api, GROUPS, group(priorityClassName="high"))["spec"]["preemptionPolicy"] == "Never"
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        pytest.param(
+            {"priority": 7},
+            "priority set in the pod group (7) must match the priority computed (0) based on the priority class set"
+            " in the spec",
+            id="another priority",
+        ),
+        pytest.param(
+            {"preemptionPolicy": "Never"},
+            "the string value of PreemptionPolicy (Never) must not be provided in pod group spec; priority admission"
+            " controller computed PreemptLowerPriority from the given PriorityClass name",
+            id="another policy",
+        ),
+        pytest.param(
+            {"priorityClassName": "missing"}, "no PriorityClass with name missing was found", id="no such class"
+        ),
+    ],
+)
+def test_a_group_may_not_contradict_its_class(spec: dict[str, Any], problem: str) -> None:
+    with pytest.raises(StatusError) as refused:
+        create(new_api(ON | {"PodGroupPreemptionPolicy"}), GROUPS, group(**spec))
+    assert refused.value.code == 403
+    assert refused.value.message.endswith(problem)
+
+
+def test_a_group_of_groups_is_called_so() -> None:
+    tree = {"metadata": {"name": "t"}, "spec": {"schedulingPolicy": {"gang": {"minGroupCount": 1}}, "priority": 7}}
+    with pytest.raises(StatusError) as refused:
+        create(new_api(ON | {"CompositePodGroup"}), TREES, tree)
+    assert "priority set in the composite pod group (7) must match" in refused.value.message
+
+
+def test_both_versions_show_one_group() -> None:
+    api = new_api(ON)
+    create(api, GROUPS, group())
+    shown = api.get(OLDER, "default", "g")
+    assert shown["apiVersion"] == "scheduling.k8s.io/v1alpha3"
+    assert shown["spec"]["schedulingPolicy"] == GANG
