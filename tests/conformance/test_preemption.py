@@ -49,3 +49,13 @@ def test_a_wrong_expectation_is_noticed(spoil: Callable[[Answer], None], field: 
     assert preemption.check(case) == []
     spoil(case["expect"])
     assert field in [name for name, _, _ in preemption.check(case)]
+
+
+def test_on_a_tie_any_of_the_equally_best_nodes_is_right_but_all_of_them_are_named() -> None:
+    status = {"code": "Success", "plugin": "", "message": "preemption: on node a, preempting 1 victims"}
+    ours = {"outcome": "nominated", "nominatedNode": "a", "nominatedNodes": ["a"], "victims": ["v"], "status": status}
+    ours |= {"message": f"0/2. {status['message']}", "equals": ["a", "b"]}
+    tied = {**ours, "outcome": "tie", "nominatedNode": None, "victims": None, "nominatedNodes": ["a", "b"]}
+    tied |= {"message": "0/2. preemption: on node b, preempting 2 victims"}
+    assert list(preemption.compare(tied, ours)) == []
+    assert [field for field, *_ in preemption.compare({**tied, "nominatedNodes": ["b"]}, ours)] == ["nominatedNodes"]

@@ -8,7 +8,7 @@ CEL library does not let us do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -205,14 +205,22 @@ def _contains(listed: list[Any], wanted: list[Any]) -> bool:
 
 
 def _includes(value: Any, wanted: Any) -> bool:
-    """Say whether a list has a value, or a single value is it."""
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        return bool(value == wanted)
-    if wanted in value[:_MOST_INCLUDED]:
+    """Say whether a list has a value, or a single value is it; as 1.36 does, which does not look through long lists."""
+    if not isinstance(value, list):
+        return is_equal(value, wanted)
+    if any(is_equal(each, wanted) for each in value[:_MOST_INCLUDED]):
         return True
     if len(value) > _MOST_INCLUDED:
         raise ValueError(f"'includes' function cannot be applied to lists longer than {_MOST_INCLUDED} values")
     return False
+
+
+def _includes_at_length(value: Any, wanted: Any) -> bool:
+    return any(is_equal(each, wanted) for each in (value if isinstance(value, list) else [value]))
+
+
+#: Says whether a list of any length has a value.
+INCLUDES: Final = Function("includes", True, ("dyn", "dyn"), "bool", _includes_at_length)
 
 
 def index_of(listed: Any, wanted: Any) -> int:

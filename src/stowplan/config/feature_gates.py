@@ -138,7 +138,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             "requests that are set on a pod itself may be resized", ("PodLevelResources", "NodeDeclaredFeatures")
         ),
         "InPlacePodVerticalScaling": _locked(),
-        "InPlacePodVerticalScalingSchedulerPreemption": _alpha(since="1.37"),
+        "InPlacePodVerticalScalingSchedulerPreemption": _alpha(
+            "room is made for pods whose resize is deferred", since="1.37"
+        ),
         "InterPodAffinityHostnameFastPath": _alpha(
             "affinity by host name is about the node itself, whatever other nodes bear its name", since="1.37"
         ),
@@ -215,6 +217,12 @@ def stages_of(release: str) -> Mapping[str, Stage]:
     """Return the gates that a release has."""
     found = ((name, gate.at(releases.check(release))) for name, gate in GATES.items())
     return MappingProxyType({name: stage for name, stage in found if stage is not None})
+
+
+def comes_after(name: str, release: str) -> bool:
+    """Say whether a gate came with a later release; what there is no gate for did not."""
+    gate = GATES.get(name)
+    return gate is not None and all(releases.number(since) > releases.number(release) for since in gate.stages)
 
 
 @cache

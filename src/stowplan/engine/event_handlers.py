@@ -55,6 +55,8 @@ class EventHandlers:
     queue: PodQueue
     scheduler_names: Container[str]
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    #: Whether pods are queued that have a node and are to grow there (InPlacePodVerticalScalingSchedulerPreemption).
+    queues_resizes: bool = False
 
     def add(self, found: Any, now_ns: int) -> None:
         """An object has appeared."""
@@ -103,6 +105,8 @@ class EventHandlers:
         if pod.is_terminal:
             return
         if pod.node_name:
+            if self.queues_resizes:
+                self._queue_resize(None, pod, now_ns)
             self._place(pod, now_ns)
         elif pod.spec.scheduler_name in self.scheduler_names:
             self.queue.add(pod, now_ns)
@@ -114,6 +118,8 @@ class EventHandlers:
             self._delete_pod(old, now_ns)
             self._add_pod(new, now_ns)
         elif old.node_name:
+            if self.queues_resizes:
+                self._queue_resize(old, new, now_ns)
             self.cache.add_pod(new)
             for change in changes.of_pod(old, new):
                 self.queue.on_change(ObjectChange(change, old, new), now_ns)
@@ -136,8 +142,23 @@ class EventHandlers:
         if pod.node_name:
             self.cache.remove_pod(pod)
             self.queue.on_change(ObjectChange(changes.ASSIGNED_POD_DELETE, pod, None), now_ns)
+            if self.queues_resizes:
+                self._queue_resize(pod, None, now_ns)
         elif pod.spec.scheduler_name in self.scheduler_names:
             self._delete_pending(pod, now_ns)
+
+    def _queue_resize(self, old: Pod | None, new: Pod | None, now_ns: int) -> None:
+        """Queue a pod that runs while its resize is deferred."""
+        pod = new or old
+        if pod is None or pod.spec.scheduler_name not in self.scheduler_names:
+            return
+        was_deferred, is_deferred = (found is not None and found.is_resize_deferred for found in (old, new))
+        if old is not None and new is not None and was_deferred and is_deferred:
+            self.queue.update(old, new, now_ns)
+        elif new is not None and is_deferred:
+            self.queue.add(new, now_ns)
+        elif was_deferred:
+            self.queue.delete(pod)
 
     def _place(self, pod: Pod, now_ns: int) -> None:
         self.cache.add_pod(pod)

@@ -143,7 +143,9 @@ def give_back(
         environment.tell(Dropped(entry.pod, "it is gone"))
         return
     pod = entry.pod
-    if nominated is not None:
+    # One that runs already, and only waits to grow, keeps its node; neither its status nor its user is told.
+    is_resize = bool(pod.spec.node_name)
+    if nominated is not None and not is_resize:
         # Counts at once; the cluster hears of it when it has time.
         entry.pod = _nominated(pod, nominated)
         queue.nominate(entry.pod, nominated, environment.now_ns())
@@ -151,6 +153,8 @@ def give_back(
     condition = _condition(pod, failure)
     is_error = condition.reason == SCHEDULER_ERROR
     environment.tell(GivenBack(pod, failure.message, refused_by, nominated or "", is_error, entry.taken_at_ns))
+    if is_resize:
+        return
     environment.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", _shortened(failure.message)))
     tasks.write_status(pod, condition, nominated)
 

@@ -48,7 +48,8 @@ class Scheduler:
 
     def __init__(self, state: SchedulerState, policy: ActivePolicy, environment: Environment) -> None:
         self.state, self.policy, self.environment = state, policy, environment
-        self.event_handlers = EventHandlers(state.cache, state.queue, policy.profiles, state.waiting)
+        resizes = any(profile.handles_resizes for profile in policy.profiles.values())
+        self.event_handlers = EventHandlers(state.cache, state.queue, policy.profiles, state.waiting, resizes)
         self._inbox: deque[Change] = deque()
         self._wake = asyncio.Event()
         self._is_stopping = False
@@ -127,13 +128,16 @@ class Scheduler:
     async def _schedule(self, entry: QueuedPod) -> None:
         pod, state, policy = entry.pod, self.state, self.policy
         profile = policy.profiles.get(pod.spec.scheduler_name)
-        if profile is None or pod.is_terminating or state.cache.placed(pod) is not None:
+        placed = state.cache.placed(pod)
+        if profile is None or pod.is_terminating or (placed is not None and not profile.is_resize(pod)):
             self._drop(pod, profile)
             return
-        if profile.name in policy.gang_profiles and await self._gangs.schedule(profile, entry):
+        if profile.name in policy.gang_profiles and placed is None and await self._gangs.schedule(profile, entry):
             return
         shape = state.cache.table.shape_of(pod)
         match await scheduling_cycle.choose(policy.field, profile, pod, shape, policy.extenders):
+            case Chosen() as chosen if placed is not None:
+                self._leave_to_kubelet(profile, entry, chosen.node_name)
             case Chosen() as chosen:
                 self._place(profile, entry, chosen.node_name, shape)
             case Refused() as refused:
@@ -162,6 +166,12 @@ class Scheduler:
         if made.nominated is not None and made.nominated.preemption is not None:
             self.evictor.start(entry.pod, made.nominated.preemption)
         self.give_back(entry, failure.of_refused(refused, made))
+
+    def _leave_to_kubelet(self, profile: Profile, entry: QueuedPod, node_name: str) -> None:
+        """Give back a pod that counts on its node already and has room to grow there: Permit says what it waits for."""
+        answer = run_permit(profile, entry.pod, node_name)
+        why = failure.of_rejection(answer) if isinstance(answer, Rejection) else failure.of_error("it has its node")
+        self.give_back(entry, why)
 
     def _place(self, profile: Profile, entry: QueuedPod, node_name: str, shape: PodShape) -> None:
         """Count the pod on its node at once, reserve, ask for permission, and hand over to the binding cycle."""

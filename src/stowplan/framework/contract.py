@@ -164,6 +164,9 @@ class Plugin:
     #: An in-tree plugin that profiles have only if they list it, as they have every plugin from elsewhere.
     is_optional: ClassVar[bool] = False
 
+    #: Whether it is asked about pods that have their node and only wait to grow there (`Profile.is_resize`).
+    judges_resizes: ClassVar[bool] = True
+
     #: Points where configurations may list the plugin, as they may upstream's, though it does nothing there.
     idle_points: ClassVar[frozenset[str]] = frozenset()
 

@@ -60,6 +60,8 @@ def run_post_filter(profile: Profile, pod: Pod, attempt: contract.Attempt) -> Po
     errands: tuple[contract.Errand, ...] = ()
     withdraws = False
     for plugin in profile.post_filter:
+        if not plugin.judges_resizes and profile.is_resize(pod):
+            continue
         answer = _ask(profile, plugin, pod, attempt)
         if isinstance(answer, contract.Nominated):
             return PostFiltered(nominated=answer, errands=errands)

@@ -45,6 +45,14 @@ class Profile:
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
     gates: FeatureGates = DEFAULT_GATES
 
+    def is_resize(self, pod: Pod) -> bool:
+        """Say whether a pod that is tried runs already, and is to grow where it is."""
+        return pod.is_resize_deferred and self.handles_resizes
+
+    @property
+    def handles_resizes(self) -> bool:
+        return self.gates.enabled("InPlacePodVerticalScalingSchedulerPreemption")
+
     @property
     def foreign_names(self) -> frozenset[str]:
         return frozenset(plugin.name for plugin in self.foreign)

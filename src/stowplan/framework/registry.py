@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -21,7 +21,7 @@ import msgspec
 from stowplan.config.construct import resolve
 from stowplan.config.declarations import Declarations, PluginDeclaration, in_order
 from stowplan.config.errors import ConfigError, suggestion
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, stages_of
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, comes_after, stages_of
 from stowplan.config.load import typed_arguments
 from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
 from stowplan.config.types import ListedPlugin, PluginConfig, Plugins, PluginSet
@@ -84,6 +84,7 @@ class Registry:
         built = {
             name: plugin_class.declaration(cls, gates, is_in_tree=name in self._in_tree)
             for name, cls in self._classes.items()
+            if not comes_after(cls.feature_gate, gates.release)
         }
         gated_by = stages_of(gates.release)
         not_built = {name: one for name, one in self._not_built.items() if not one.gate or one.gate in gated_by}
@@ -98,8 +99,9 @@ class Registry:
     def profile(self, config: ProfileConfig, handle: Handle) -> Profile:
         """Build the plugins of one profile, each once, in the configured order."""
         config = self._load_references(config)
-        self._check_known(config)
-        resolved = resolve(config, self.declarations(handle.feature_gates))
+        declared = self.declarations(handle.feature_gates)
+        _check_known(config, declared)
+        resolved = resolve(config, declared)
         names = {name for listed in resolved.values() for name, _ in listed if name in self._classes}
         arguments = config.plugin_config
         instances = {name: self._build(name, arguments.get(name), handle) for name in sorted(names)}
@@ -142,12 +144,6 @@ class Registry:
             _check_events(plugin)
         return plugin
 
-    def _check_known(self, config: ProfileConfig) -> None:
-        for name in config.plugins.names():
-            if name not in self._classes and name not in self._not_built:
-                what = f"profile {config.scheduler_name!r}: plugin {name!r} is not registered"
-                raise RegistryError(f"{what}; {suggestion(name, self._classes)}")
-
     def _load_references(self, config: ProfileConfig) -> ProfileConfig:
         """Load the plugins that the configuration writes out as `where:Class`, and put their names in its place."""
         at = {point: config.plugins.at(point) for point in Plugins.__struct_fields__}
@@ -179,6 +175,13 @@ def _lifted(plugin: Plugin, point: str) -> Plugin:
     if point == "score" and isinstance(plugin, ScoreNode) and not isinstance(plugin, Score):
         return EachNodeScore(plugin)
     return plugin
+
+
+def _check_known(config: ProfileConfig, declared: Collection[str]) -> None:
+    for name in config.plugins.names():
+        if name not in declared:
+            what = f"profile {config.scheduler_name!r}: plugin {name!r} is not registered"
+            raise RegistryError(f"{what}; {suggestion(name, declared)}")
 
 
 def load(reference: str) -> type[Plugin]:

@@ -222,6 +222,12 @@ class Pod(Namespaced, frozen=True, kw_only=True):
     def is_terminating(self) -> bool:
         return self.metadata.deletion_timestamp is not None
 
+    @property
+    def is_resize_deferred(self) -> bool:
+        """Whether it is to be resized, and its kubelet has no room for that at the moment."""
+        pending = self.status.condition("PodResizePending")
+        return pending is not None and pending.reason == "Deferred"
+
 
 def started(pod: Pod) -> datetime:
     """Return when a pod started; later than any other if it has not."""

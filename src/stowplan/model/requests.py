@@ -120,18 +120,12 @@ def taken_by_container(name: str, statuses: Iterable[NodeAllocatableResourceClai
 
 def container_request_list(pod: Pod, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
     """The requests of a pod's containers together, by resource, with what is taken for them besides."""
-    total = _sum_containers(pod, _spec_requests)
-    for more in beside:
-        _add(total, more)
-    return total
+    return _sum_with(pod, _spec_requests, NOTHING, beside)
 
 
 def container_limit_list(pod: Pod, beside: tuple[ResourceList, ...] = ()) -> ResourceList:
     """The limits of a pod's containers together, by resource, with what is taken for them besides."""
-    total = _sum_containers(pod, lambda container: container.resources.limits)
-    for more in beside:
-        _add(total, more)
-    return total
+    return _sum_with(pod, lambda container: container.resources.limits, NOTHING, beside)
 
 
 def limit_list(pod: Pod) -> ResourceList:

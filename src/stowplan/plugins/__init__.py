@@ -23,6 +23,7 @@ IN_TREE: Final = (
     "tainttoleration:TaintToleration",
     "nodeaffinity:NodeAffinity",
     "nodeports:NodePorts",
+    "deferredpodscheduling:DeferredPodScheduling",
     "noderesources.fit:NodeResourcesFit",
     "volumerestrictions:VolumeRestrictions",
     "nodevolumelimits.plugin:NodeVolumeLimits",
@@ -43,13 +44,6 @@ IN_TREE: Final = (
 
 #: Known by name, so that configuration files naming them load. What they do is asked for by alpha features only.
 NOT_BUILT: Final[Declarations] = {
-    "DeferredPodScheduling": PluginDeclaration(
-        "DeferredPodScheduling",
-        points=frozenset({"pre_filter", "filter", "permit"}),
-        is_default=True,
-        gate="InPlacePodVerticalScalingSchedulerPreemption",
-        before="NodeResourcesFit",
-    ),
     "TopologyPlacementGenerator": PluginDeclaration(
         "TopologyPlacementGenerator",
         points=frozenset({"placement_generate"}),

@@ -91,6 +91,7 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodeaffinity.
     """
 
+    judges_resizes = False
     args_type = NodeAffinityArgs
     default_weight = 2
 

@@ -27,6 +27,7 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodedeclaredfeatures.
     """
 
+    judges_resizes = False
     feature_gate = "NodeDeclaredFeatures"
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> frozenset[str] | Skip:

@@ -33,6 +33,8 @@ class NodePorts(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodeports.
     """
 
+    judges_resizes = False
+
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Conflicts | Skip:
         ports = frozenset(_host_ports(pod))
         return _Conflicts.of(ports) if ports else SKIP

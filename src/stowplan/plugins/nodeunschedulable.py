@@ -29,6 +29,7 @@ class NodeUnschedulable(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodeunschedulable.
     """
 
+    judges_resizes = False
     late_points = frozenset({"pre_filter"})
     formerly_before = "NodeName"
 

@@ -54,6 +54,8 @@ class TaintToleration(PreFilter, Filter, PreScore, Normalize, Requeue):
     Upstream: pkg/scheduler/framework/plugins/tainttoleration.
     """
 
+    judges_resizes = False
+
     default_weight = 3
     late_points = frozenset({"pre_filter"})
 

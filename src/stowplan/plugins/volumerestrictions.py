@@ -42,6 +42,7 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
         pods that are supposed to come or go are told by the name of the claim alone.
     """
 
+    judges_resizes = False
     lists = ("PersistentVolumeClaim",)
 
     def __init__(self, handle: Handle) -> None:

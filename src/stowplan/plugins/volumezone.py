@@ -50,6 +50,7 @@ class VolumeZone(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/volumezone; ephemeral volumes are not looked at.
     """
 
+    judges_resizes = False
     lists = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 
     def __init__(self, handle: Handle) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from stowplan.framework.contract import Narrowed, Skip
+from stowplan.framework.contract import SKIP, Narrowed, Skip
 from stowplan.framework.kept.asking import AnswerWatch
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
@@ -35,6 +35,7 @@ class PreFiltering:
         self.states: dict[str, Any] = {}
         #: Whose state is new since the last time; None if that is not all that is new.
         self.restated: list[str] | None = None
+        self._profile = profile
         self._plugins = profile.pre_filter
         self._watch = AnswerWatch(reads, profile.stopwatch)
         # As many as plugins were asked: all, or up to the first that refused the pod, or left no node.
@@ -89,6 +90,8 @@ class PreFiltering:
 
     def _put(self, pod: Pod, nodes: Nodes, index: int) -> Any:
         plugin = self._plugins[index]
+        if not plugin.judges_resizes and self._profile.is_resize(pod):
+            return SKIP
         return self._watch.ask(index, (plugin.name, "PreFilter", pod), plugin.pre_filter, pod, nodes)
 
     def _conclude(self) -> None:

@@ -32,8 +32,9 @@ from stowplan.plugins.dynamicresources import derived_attributes
 
 _ANSWERS: Final = ("BOOL", "DYN")
 _ANSWER_WORDS: Final = "bool or the unknown type"
-# Versions are maps of texts here.
-_SCALARS: Final = (*_ANSWERS, "INT", "STRING", "MAP<STRING, STRING>")
+# What versions are here, and quantities.
+_CARRIER: Final = "MAP<STRING, STRING>"
+_SCALARS: Final = (*_ANSWERS, "INT", "STRING", _CARRIER)
 _DERIVED: Final = (*_SCALARS, *(f"LIST<{scalar}>" for scalar in _SCALARS))
 _DERIVED_WORDS: Final = "a primitive scalar (string, integer, boolean, semver) or a list of these scalars"
 _MAPS: Final = ("attributes", "capacity")
@@ -47,12 +48,14 @@ _NAMES: Final = {
 class CelCompiler:
     """Compiles expressions."""
 
-    def __init__(self, *, has_lists: bool = False) -> None:
-        """`has_lists`: attributes may be lists."""
+    def __init__(self, *, has_lists: bool = False, has_long_lists: bool = True) -> None:
+        """`has_lists`: attributes may be lists; `has_long_lists`: `includes` looks through lists of any length."""
         self._has_lists = has_lists
+        more = (functions.INCLUDES,) if has_long_lists else ()
+        without = [function.name for function in more]
         self._functions = {function.name for function in functions.of_kubernetes()} | {"dyn"}
-        self._typed = environment(_typed_variables())
-        self._untyped = environment({"device": cel.Type.Map(STRING, DYN)})
+        self._typed = environment(_typed_variables(), (), more, without)
+        self._untyped = environment({"device": cel.Type.Map(STRING, DYN)}, (), more, without)
 
     def compile(self, expression: str, *, is_derived: bool = False) -> Program:
         """Compile an expression that says yes or no, or derives an attribute. Raise ExpressionError."""
@@ -77,6 +80,9 @@ class CelCompiler:
         parsed = expressions.read(message)
         self._check(text, parsed, has_lists=True)
         wrong = _wrong_kind(compiled, is_derived)
+        if not wrong and is_derived and _CARRIER in compiled.return_type().name():
+            # Both are maps of texts here, but only one of them is made by a function of this name.
+            wrong = "" if any(node.does == "semver" for node in parsed.walk()) else values.QUANTITY
         if wrong:
             raise ExpressionError(f"must evaluate to {_DERIVED_WORDS if is_derived else _ANSWER_WORDS}, not {wrong}")
         if not expressions.compares_dynamic(parsed) or expressions.EQUALS.decode() in text:

@@ -72,7 +72,8 @@ class CelPrograms:
         from stowplan.plugins.dynamicresources.cel_compiler import CelCompiler, reads
 
         if self._compiler is None:
-            self._compiler = CelCompiler(has_lists=self._features.has_list_selectors)
+            has_long_lists = self._features.rules.lists_everywhere
+            self._compiler = CelCompiler(has_lists=self._features.has_list_selectors, has_long_lists=has_long_lists)
         try:
             return self._compiler.compile(expression, is_derived=is_derived), reads(expression)
         except ExpressionError as error:

@@ -98,6 +98,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found".
     """
 
+    judges_resizes = False
     args_type = DynamicResourcesArgs
     idle_points = frozenset({"pod_group_post_filter"})
     default_weight = 2

@@ -152,12 +152,21 @@ class PoolSlices:
         return self._built[concerned]
 
     def _concerns(self, index: int, node: Node) -> bool:
-        try:
-            return any(selection.includes(node) for selection in self._selections[index])
-        except NodeSelectionError as error:
-            name = self._slices[index].name
-            text = f"gather pool information: failed to perform node selection for slice {name}: {error}"
-            raise NodeSelectionError(text) from error
+        for place, selection in enumerate(self._selections[index]):
+            try:
+                if selection.includes(node):
+                    return True
+            except NodeSelectionError as error:
+                text = f"failed to perform node selection for {self._origin(index, place)}: {error}"
+                raise NodeSelectionError(f"gather pool information: {text}") from error
+        return False
+
+    def _origin(self, index: int, place: int) -> str:
+        """Return what says which nodes reach a slice: the slice itself, or else one device after the other."""
+        found = self._slices[index]
+        if NodeSelection.of(found.spec).is_given:
+            return f"slice {found.name}"
+        return f"device {found.spec.devices[place].name} in slice {found.name}"
 
     def _build(self, concerned: Sequence[ResourceSlice]) -> DevicePool | None:
         if not concerned:

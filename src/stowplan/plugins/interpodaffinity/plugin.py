@@ -104,6 +104,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         as host names are unique, and no faster here.
     """
 
+    judges_resizes = False
     args_type = InterPodAffinityArgs
     default_weight = 2
 

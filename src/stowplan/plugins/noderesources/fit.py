@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import gt
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -50,12 +51,20 @@ from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PO
 DEFAULT_ARGS = NodeResourcesFitArgs()
 
 
+class FitHandle(ClaimsHandle, Protocol):
+    """The handle of a scheduler that knows which devices are taken, and which pods count on a node."""
+
+    def is_placed(self, pod: Pod) -> bool:
+        """Say whether a pod counts on its node."""
+
+
 class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts, ScoresAmounts):
     """Reject nodes without room for the pod; of the others prefer the emptiest, or the fullest.
 
     Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
         node has left. Unresolvable if the pod requests more of a resource than the node has in all. Where the node has
-        none at all of a resource that a device class serves, DynamicResources decides.
+        none at all of a resource that a device class serves, DynamicResources decides. A pod that runs there already,
+        and is to grow, needs what exceeds what is counted for it.
     Scores: the weighted average over the resources of how much is free (LeastAllocated), used (MostAllocated), or of a
         curve over the used percentage (RequestedToCapacityRatio), as if the pod were there. A container that says
         nothing about cpu or memory counts 100m and 200Mi; pod-level requests of the pod itself do not count. A resource
@@ -74,12 +83,15 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
     lists = ("DeviceClass",)
     idle_points = frozenset({"placement_score"})
 
-    def __init__(self, args: NodeResourcesFitArgs = DEFAULT_ARGS, *, handle: ClaimsHandle | None = None) -> None:
+    def __init__(self, args: NodeResourcesFitArgs = DEFAULT_ARGS, *, handle: FitHandle | None = None) -> None:
         """Without a handle no device class is known."""
         self._served = ExtendedResourceAmounts(handle) if handle is not None else None
         is_served = handle is not None and handle.feature_gates.enabled("DRAExtendedResource")
         self._device_classes = partial(handle.listers.list, DeviceClass) if handle is not None and is_served else None
         self._rules = rules_of(handle.feature_gates) if handle is not None else USUAL
+        resizes = handle is not None and handle.feature_gates.enabled("InPlacePodVerticalScalingSchedulerPreemption")
+        #: Says whether a pod counts on its node already; None where such pods are not tried.
+        self._is_placed = handle.is_placed if handle is not None and resizes else None
         self._resources = args.scoring_strategy.resources
         self._rule = _rule_of(args.scoring_strategy)
         self._is_least_allocated = args.scoring_strategy.type == LEAST_ALLOCATED
@@ -88,6 +100,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> Demands:
         wanted = nodes.incoming(pod)
+        if self._is_placed is not None and pod.spec.node_name and self._is_placed(pod):
+            return self._growth(wanted, requests.accounted(pod, self._rules), nodes)
         demands = [
             Demand(PODS, 1, "Too many pods"),
             Demand(CPU, wanted.milli_cpu, "Insufficient cpu"),
@@ -100,6 +114,26 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
                 demands.append(Demand(nodes.resource(name), amount, f"Insufficient {name}", is_served))
         # A node that is overcommitted still takes a pod that requests nothing of what it lacks.
         return Demands(demand for demand in demands if demand.amount)
+
+    def _growth(self, wanted: Requests, counted: Requests, nodes: Nodes) -> Demands:
+        """Return what a node must have free for a pod that counts there already: what exceeds that."""
+        fixed = (
+            (CPU, wanted.milli_cpu, counted.milli_cpu, "cpu"),
+            (MEMORY, wanted.memory, counted.memory, "memory"),
+            (EPHEMERAL_STORAGE, wanted.ephemeral_storage, counted.ephemeral_storage, "ephemeral-storage"),
+        )
+        demands = [Demand(PODS, 1, "Too many pods")]
+        demands += [
+            Demand(row, max(0, amount - known), f"Insufficient {name}", whole=amount)
+            for row, amount, known, name in fixed
+            if amount
+        ]
+        for name, amount in sorted(wanted.scalar.items()):
+            more = amount - counted.scalar.get(name, 0)
+            if more > 0 and not self._is_ignored(name):
+                is_served = hints.is_served(self._device_classes or tuple, name)
+                demands.append(Demand(nodes.resource(name), more, f"Insufficient {name}", is_served))
+        return Demands(demands)
 
     def _is_ignored(self, name: str) -> bool:
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
@@ -118,7 +152,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
                 is_short &= has != 0
             if np.count_nonzero(is_short):
                 # Evicting pods always makes room for one more, however few the node takes.
-                unresolvable = demand.row != PODS and has < demand.amount
+                unresolvable = demand.row != PODS and has < (demand.whole or demand.amount)
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
     def fits(self, state: Demands, has: list[int], taken: list[int]) -> bool:
@@ -146,7 +180,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         return score_one(self._rule, state, has, taken)
 
     def events(self) -> tuple[Awaited, ...]:
-        return hints.awaited(self._device_classes, self._rules)
+        return hints.awaited(self._device_classes, self._rules, resizes=self._is_placed is not None)
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
         return hints.remedies(rejected)
@@ -160,6 +194,8 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     reason: str
     #: Whether devices serve the resource, so that a node without any is for DynamicResources to judge.
     is_served: bool = False
+    #: What the pod requests in all, if it has a part of it already.
+    whole: int = 0
 
 
 class Demands(tuple[Demand, ...], Successive):

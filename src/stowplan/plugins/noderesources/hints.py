@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from msgspec.structs import replace
@@ -26,6 +26,8 @@ from stowplan.model.pod import Container, Pod
 from stowplan.model.quantity import BINARY_SI, Quantity
 from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, USUAL, RequestRules, amount_of
 
+#: A hint: whether a change may help a pod.
+Helps = Callable[[Pod, Any, Any], bool]
 #: Lists the device classes that there are.
 List = Callable[[], Iterable[DeviceClass]]
 _MEBIBYTE: Final = 1024 * 1024
@@ -34,14 +36,20 @@ _BYTES: Final = (MEMORY, EPHEMERAL_STORAGE)
 _MOST_DEMANDS: Final = 64
 
 
-def awaited(device_classes: List | None, rules: RequestRules = USUAL) -> tuple[Awaited, ...]:
+def awaited(device_classes: List | None, rules: RequestRules = USUAL, *, resizes: bool = False) -> tuple[Awaited, ...]:
     """Return the changes that a pod without room waits for; `rules` say how pods are weighed.
+
+    `resizes`: pods may wait that have a node and are to grow there; nothing on other nodes helps them, and what others
+    take there may call for another look at whom to evict.
 
     Without a list of device classes, none serves an extended resource.
     """
-    given_back = partial(is_schedulable_after_pod_event, rules=rules)
-    grown = partial(is_schedulable_after_node_change, device_classes or tuple, rules=rules)
+    given_back: Helps = partial(is_schedulable_after_pod_event, rules=rules)
+    grown: Helps = partial(is_schedulable_after_node_change, device_classes or tuple, rules=rules)
+    if resizes:
+        given_back, grown = _on_own_node(given_back), _on_own_node(grown)
     room = (
+        *(_GROWN_BY_OTHERS if resizes else ()),
         Awaited(changes.ASSIGNED_POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, given_back),
         Awaited(changes.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN),
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, grown),
@@ -92,6 +100,29 @@ def is_schedulable_after_device_class_event(pod: Pod, old: DeviceClass | None, n
     if old is not None and (old.spec.extended_resource_name or "") == (new.spec.extended_resource_name or ""):
         return False
     return new.spec.extended_resource_name in wanted
+
+
+def _on_own_node(hint: Helps) -> Helps:
+    """Leave out changes on other nodes than the one where a pod is to grow."""
+
+    def is_heard(pod: Pod, old: Any, new: Any) -> bool:
+        return (not pod.is_resize_deferred or _node_of(new or old) == pod.node_name) and hint(pod, old, new)
+
+    return is_heard
+
+
+def _node_of(found: Pod | Node) -> str:
+    return found.node_name if isinstance(found, Pod) else found.name
+
+
+def _is_resize_there(pod: Pod, old: Pod, new: Pod) -> bool:
+    return pod.is_resize_deferred and new.node_name == pod.node_name
+
+
+_GROWN_BY_OTHERS: Final = (
+    Awaited(changes.ASSIGNED_POD, Action.UPDATE_POD_SCALE_UP, _is_resize_there),
+    Awaited(changes.TARGET_POD, Action.UPDATE_POD_SCALE_UP, lambda pod, old, new: pod.is_resize_deferred),
+)
 
 
 def is_served(device_classes: List, name: str) -> bool:

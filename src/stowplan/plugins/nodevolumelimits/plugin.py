@@ -49,6 +49,7 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
         malformed disk id.
     """
 
+    judges_resizes = False
     lists = (
         "CSINode",
         "CSIDriver",

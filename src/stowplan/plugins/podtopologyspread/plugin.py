@@ -90,6 +90,7 @@ class PodTopologySpread(PreFilter, Filter, PreScore, Normalize, Requeue):
         Pods supposed to come or go count even while terminating, and even under an empty selector.
     """
 
+    judges_resizes = False
     args_type = PodTopologySpreadArgs
     default_weight = 2
     lists = ("Service", "ReplicationController", "ReplicaSet", "StatefulSet")

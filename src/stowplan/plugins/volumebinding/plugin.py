@@ -114,6 +114,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         takes any; here it is the first by name, or by age.
     """
 
+    judges_resizes = False
     args_type = VolumeBindingArgs
     lists = (
         "CSINode",

@@ -173,6 +173,17 @@ def test_a_failure_is_told_in_upstream_words(expression: str, stage: str, messag
 class TestLists:
     DEVICE = replace(DEVICE, attributes={"ports": DeviceAttribute(int_values=(1, 2))})
 
+    def test_those_of_any_length_are_looked_through(self) -> None:
+        expression = "lists.range(60).includes(55)"
+        assert matches(expression) is True
+        assert matches("lists.range(60).includes(60)") is False
+        text = "'includes' function cannot be applied to lists longer than 48 values"
+        with pytest.raises(CelError, match=text):
+            matches(expression, features=IN_1_36)
+
+    def test_values_of_other_types_are_not_included(self) -> None:
+        assert matches("device.attributes[own].ports.includes(true)", self.DEVICE) is False
+
     def test_they_needed_their_feature_in_1_36(self) -> None:
         with pytest.raises(CelError, match="attribute ports: unsupported attribute value"):
             matches("true", self.DEVICE, IN_1_36)

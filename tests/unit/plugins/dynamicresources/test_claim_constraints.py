@@ -164,6 +164,12 @@ class TestDerivedAttributes:
                 id="it is of no kind that attributes have",
             ),
             pytest.param(
+                f'device.capacity["{DRIVER}"].memory',
+                "compile derived attribute d/x failed: must evaluate to a primitive scalar (string, integer, boolean,"
+                " semver) or a list of these scalars, not kubernetes.Quantity",
+                id="a quantity",
+            ),
+            pytest.param(
                 "dyn(1.5)",
                 "evaluate derived attribute d/x on device gpu.example.com/pool/a failed:"
                 " unsupported CEL return type: float64",

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from stowplan.config import feature_gates
 from stowplan.config.releases import DEFAULT
+from stowplan.framework import changes
+from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Arranged, Attempt, refuse
 from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
@@ -495,6 +497,12 @@ def test_in_1_36_it_is_said_when_nothing_is_given_back(found: ResourceClaim, sai
     stage = Stage(found, release="1.36")
     pod = user_of("claim")
     assert stage.plugin.post_filter(pod, stage.attempt(pod)) == Rejection((said,))
+
+
+@pytest.mark.parametrize(("release", "expected"), [("1.37", True), ("1.36", False)])
+def test_claims_that_are_deleted_are_heard_of_since_1_37(release: str, expected: bool) -> None:
+    awaited = {one.resource: one.actions for one in Stage(release=release).plugin.events()}
+    assert (Action.DELETE in awaited[changes.RESOURCE_CLAIM]) is expected
 
 
 def test_devices_for_which_operations_are_left_out_need_a_node_that_does_so() -> None:

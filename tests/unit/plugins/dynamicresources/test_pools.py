@@ -218,6 +218,15 @@ def test_a_selector_that_cannot_be_understood_is_named() -> None:
     )
 
 
+def test_a_selector_of_a_device_that_cannot_be_understood_is_named_with_it() -> None:
+    requirement = NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
+    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
+    found = make_slice("s", Device(name="b", node_selector=selector), per_device_node_selection=True)
+    where = "failed to perform node selection for device b in slice s: failed to parse node selector "
+    with pytest.raises(NodeSelectionError, match=where):
+        seen([found])
+
+
 def test_a_selector_of_a_device_that_cannot_be_understood_ends_the_allocation() -> None:
     requirement = NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
     selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))

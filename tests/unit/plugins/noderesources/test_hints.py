@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from stowplan.framework import changes
+from stowplan.framework.changes import Action, Change, is_covered
+from stowplan.framework.contract import Awaited
 from stowplan.model import decode
 from stowplan.model.dra import DeviceClass, DeviceClassSpec
 from stowplan.model.meta import ObjectMeta
@@ -13,6 +16,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.requests import RequestRules
 from stowplan.plugins.noderesources import hints
 from stowplan.testing import make_node, make_pod
+from tests.unit.plugins.test_deferredpodscheduling import deferred
 
 GPU = "example.com/gpu"
 WAITING = make_pod("waiting").requests(cpu="2").build()
@@ -38,6 +42,31 @@ def make_class(name: str = "gpu", extended: str | None = None) -> DeviceClass:
 )
 def test_pods_that_give_room_back(old: Pod, new: Pod | None, helps: bool) -> None:
     assert hints.is_schedulable_after_pod_event(WAITING, old, new) is helps
+
+
+def test_a_pod_that_requests_less_itself_may_fit() -> None:
+    own = [one for one in hints.awaited(None) if one.resource == changes.TARGET_POD]
+    assert own == [Awaited(changes.TARGET_POD, Action.UPDATE_POD_SCALE_DOWN)]
+
+
+def helps_resize(change: Change, old: Pod | Node | None, new: Pod | Node | None) -> bool:
+    """Say whether a change may help a pod that is to grow on node n."""
+    heard = [one for one in hints.awaited(None, resizes=True) if is_covered(change, one.resource, one.actions)]
+    pod = deferred(make_pod("p").on("n").requests(cpu="2"))
+    return any(one.hint is None or one.hint(pod, old, new) for one in heard)
+
+
+@pytest.mark.parametrize(("node", "helps"), [("n", True), ("m", False)], ids=["on its node", "elsewhere"])
+def test_a_pod_that_is_to_grow_hears_of_its_own_node(node: str, helps: bool) -> None:
+    other, less, more = OTHER.on(node), OTHER.requests(cpu="1").on(node), OTHER.requests(cpu="3").on(node)
+    shrinks, grows = (
+        Change(changes.ASSIGNED_POD, each) for each in (Action.UPDATE_POD_SCALE_DOWN, Action.UPDATE_POD_SCALE_UP)
+    )
+    assert helps_resize(changes.ASSIGNED_POD_DELETE, other.build(), None) is helps
+    assert helps_resize(shrinks, other.build(), less.build()) is helps
+    # Somebody else has taken the room it may have waited for.
+    assert helps_resize(grows, other.build(), more.build()) is helps
+    assert helps_resize(changes.NODE_ADD, None, make_node(node).capacity(cpu="4").build()) is helps
 
 
 NODE = make_node("n").capacity(cpu="4", memory="8Gi")
