@@ -12,7 +12,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import preemption
+from benchmarks import groups, preemption
 from benchmarks.measure import Row, measure, resident_mebibytes
 from benchmarks.workloads import WORKLOADS
 
@@ -34,6 +34,10 @@ def main() -> None:
     if (options.workload or "") in preemption.NAME and preemption.NODES in options.nodes:
         rows.append(preemption.measure(options.seconds))
         _print(rows[-1])
+    for name, measure_groups in groups.ROWS.items():
+        if (options.workload or "") in name and groups.NODES in options.nodes:
+            rows.append(measure_groups(options.seconds))
+            _print(rows[-1])
     memory = None if options.no_memory else _memory()
     options.json.parent.mkdir(parents=True, exist_ok=True)
     content = {"rows": [asdict(row) for row in rows], "resident_mebibytes": memory}

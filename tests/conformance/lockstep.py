@@ -18,7 +18,9 @@ from stowplan.cache.validate import validate_cache
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.engine.ports import Report, Trouble
 from stowplan.model import decode
+from stowplan.model.kinds import Binding
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import PodGroup
 from stowplan.queue.validate import validate_queue
 from stowplan.simulate.fake_cluster import FakeCluster
 from stowplan.simulate.virtual_time import VirtualTimeLoop
@@ -33,7 +35,25 @@ MILLISECOND = 0.001
 
 
 class RecordedApi(FakeCluster):
-    """Gives a pod that is bound a start time, one second later with every binding; preemption compares by it."""
+    """Gives a pod that is bound a start time, one second later with every binding; preemption compares by it.
+
+    The bindings of an attempt are seen when it is over, by the names of the pods.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._posted: list[Binding] = []
+
+    async def bind(self, binding: Binding) -> None:
+        self._posted.append(binding)
+
+    def tell_bindings(self) -> None:
+        """Have seen what was bound since the last time."""
+        posted, self._posted = self._posted, []
+        for binding in sorted(posted, key=lambda one: one.metadata.name):
+            pod = self.pods[f"{binding.metadata.namespace}/{binding.metadata.name}"]
+            self.bindings.append((pod.key, binding.target.name))
+            self.update(self.bound(pod, binding.target.name))
 
     def bound(self, pod: Pod, node_name: str) -> Pod:
         found = super().bound(pod, node_name)
@@ -77,10 +97,19 @@ class Lockstep:
             return
         # Keeps timestamps apart, so that the queue has the order of the operations.
         self._loop.jump(MILLISECOND)
-        found = decode.decode_object(operation["object"])
+        found = self._with_own_words(decode.decode_object(operation["object"]))
         key = operation["object"]["kind"], *_place(found)
         put = self.api.update if self._is_known(key, found) else self.api.create
         self._seen[key] = put(found)
+
+    def _with_own_words(self, found: Any) -> Any:
+        """Leave the condition of a group in our words where theirs are not told."""
+        if not isinstance(found, PodGroup):
+            return found
+        known = self.api.objects.get(("PodGroup", found.key))
+        said = {one.type: one for one in known.status.conditions} if known is not None else {}
+        ours = tuple(said.get(one.type, one) if one.message.endswith("*") else one for one in found.status.conditions)
+        return msgspec.structs.replace(found, status=msgspec.structs.replace(found.status, conditions=ours))
 
     def _is_known(self, key: Key, found: Any) -> bool:
         # A victim is gone without an operation that says so.
@@ -91,6 +120,8 @@ class Lockstep:
         while self._scheduler.state.queue.has_ready:
             self._loop.jump(MILLISECOND)
             await self._scheduler.schedule_next()
+            await self._scheduler.settle()
+            self.api.tell_bindings()
             await self._scheduler.settle()
 
     def _hear(self, report: Report) -> None:

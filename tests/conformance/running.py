@@ -25,6 +25,7 @@ KEPT_DIFFERENCES = 200
 CHECKS: dict[str, Check] = {
     "config": config.check,
     "cycle": cycle.check,
+    "gangs": story.check,
     "gates": cycle.check_with_allocations,
     "preemption": preemption.check,
     "primitives": primitives.check,
@@ -35,6 +36,7 @@ CHECKS: dict[str, Check] = {
 # What keeps answers can also be checked without.
 FRESH_CHECKS: dict[str, Check] = {
     "cycle": cycle.check_fresh,
+    "gangs": story.check_fresh,
     "gates": cycle.check_fresh_with_allocations,
     "preemption": preemption.check_fresh,
     "story": story.check_fresh,

@@ -1,7 +1,8 @@
-"""Cases of kind `story`: what a whole scheduler makes of operations on a cluster, step by step.
+"""Cases of kinds `story` and `gangs`: what a whole scheduler makes of operations on a cluster, step by step.
 
-After each step the place, the nominated node and the condition of every pod are compared, and what events were
-recorded; at the first step that differs the story ends. What else a kind of story tells is one more entry of `TOLD`.
+After each step the place, the nominated node and the condition of every pod are compared, those of pod groups where a
+step tells of them, and what events were recorded; at the first step that differs the story ends. A text that ends in
+`*` stands for every text that begins like it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from stowplan.engine.ports import Note
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import PodGroup
 from stowplan.simulate import virtual_time
 from tests.conformance.cycle import gates_of
 from tests.conformance.lockstep import Lockstep
@@ -21,6 +23,7 @@ Case = dict[str, Any]
 Told = Mapping[str, Mapping[str, str]]
 
 POD_FIELDS = ("node", "nominated", "reason", "message")
+GROUP_FIELDS = ("status", "reason", "message")
 
 
 def check(case: Case) -> list[Difference]:
@@ -50,8 +53,15 @@ def _compare(step: Case, lockstep: Lockstep, notes: list[Note]) -> Iterator[Diff
         if part in step:
             yield from _compare_told(fields, step[part], tell(lockstep))
     ours = {f"{note.type} {note.reason} {note.pod.name}: {note.text}" for note in notes}
-    if ours != set(step["events"]):
-        yield "events", sorted(set(step["events"]) - ours), sorted(ours - set(step["events"]))
+    theirs = set(step["events"])
+    missing = {text for text in theirs if not any(_matches(text, one) for one in ours)}
+    unasked = {one for one in ours if not any(_matches(text, one) for text in theirs)}
+    if missing or unasked:
+        yield "events", sorted(missing), sorted(unasked)
+
+
+def _matches(theirs: str, ours: str) -> bool:
+    return ours.startswith(theirs[:-1]) if theirs.endswith("*") else ours == theirs
 
 
 def _compare_told(fields: tuple[str, ...], theirs: Told, ours: Told) -> Iterator[Difference]:
@@ -59,7 +69,7 @@ def _compare_told(fields: tuple[str, ...], theirs: Told, ours: Told) -> Iterator
         yield "objects", sorted(theirs), sorted(ours)
         return
     for field in fields:
-        apart = [key for key in theirs if theirs[key][field] != ours[key][field]]
+        apart = [key for key in theirs if not _matches(theirs[key][field], ours[key][field])]
         if apart:
             yield field, {key: theirs[key][field] for key in apart}, {key: ours[key][field] for key in apart}
 
@@ -78,5 +88,17 @@ def _pod(pod: Pod) -> dict[str, str]:
     }
 
 
+def _groups(lockstep: Lockstep) -> Told:
+    return {found.key: _group(found) for found in lockstep.api.objects.values() if isinstance(found, PodGroup)}
+
+
+def _group(group: PodGroup) -> dict[str, str]:
+    said = [one for one in group.status.conditions if one.type == "PodGroupInitiallyScheduled"]
+    return {field: getattr(said[0], field) if said else "" for field in GROUP_FIELDS}
+
+
 #: By the part of a step that tells it: the fields in the order in which they are compared, and how we see them.
-TOLD: dict[str, tuple[tuple[str, ...], Callable[[Lockstep], Told]]] = {"state": (POD_FIELDS, _pods)}
+TOLD: dict[str, tuple[tuple[str, ...], Callable[[Lockstep], Told]]] = {
+    "state": (POD_FIELDS, _pods),
+    "groups": (GROUP_FIELDS, _groups),
+}

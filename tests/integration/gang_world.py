@@ -23,10 +23,14 @@ from stowplan.model.pod_group import (
     COMMUNITY_LABEL,
     CommunityPodGroup,
     CommunityPodGroupSpec,
+    DisruptionMode,
     GangPolicy,
     PodGroup,
     PodGroupSpec,
+    SchedulingConstraints,
     SchedulingPolicy,
+    TopologyConstraint,
+    WholeDisruption,
 )
 from stowplan.model.quantity import Quantity
 from stowplan.queue.validate import contents, validate_queue
@@ -46,7 +50,7 @@ profiles:
       disabled: [{name: "*"}]
 """
 BACKING_OFF = f"{COSCHEDULING}  pluginConfig: [{{name: Coscheduling, args: {{podGroupBackoffSeconds: 40}}}}]\n"
-GANGS_ON = parse("GenericWorkload=true,GangScheduling=true")
+GANGS_ON = parse("GenericWorkload=true")
 
 Story = Callable[["GangWorld"], Awaitable[None]]
 
@@ -108,6 +112,12 @@ class GangWorld:
         found = contents(self.scheduler.state.queue)
         return {entry.pod.name: place.value for place, entries in found.items() for entry in entries}
 
+    def condition(self, name: str) -> tuple[str, str, str]:
+        """Return what the condition of a pod group says: status, reason and message."""
+        group = self.notebook.objects["PodGroup", f"default/{name}"]
+        said = [one for one in group.status.conditions if one.type == "PodGroupInitiallyScheduled"]
+        return (said[0].status, said[0].reason, said[0].message) if said else ("", "", "")
+
     def pod(self, name: str) -> Pod:
         return self.notebook.pods[f"default/{name}"]
 
@@ -153,10 +163,22 @@ def group(
     return CommunityPodGroup(metadata=NamespacedMeta(name=name), spec=spec)
 
 
-def own_group(name: str, needed: int | None) -> PodGroup:
+def own_group(name: str, needed: int | None, priority: int = 0, topology: str = "", parent: str = "") -> PodGroup:
     """Make a group of Kubernetes' own flavour: a gang of so many, or one with a basic policy."""
     policy = SchedulingPolicy(gang=GangPolicy(min_count=needed)) if needed is not None else SchedulingPolicy()
-    return PodGroup(metadata=NamespacedMeta(name=name), spec=PodGroupSpec(scheduling_policy=policy))
+    constraints = SchedulingConstraints(topology=(TopologyConstraint(key=topology),)) if topology else None
+    spec = PodGroupSpec(
+        scheduling_policy=policy,
+        priority=priority,
+        scheduling_constraints=constraints,
+        parent_composite_pod_group_name=parent,
+    )
+    return PodGroup(metadata=NamespacedMeta(name=name, uid=f"group-{name}"), spec=spec)
+
+
+def whole(group: PodGroup) -> PodGroup:
+    """Return a group whose pods are preempted together or not at all."""
+    return replace(group, spec=replace(group.spec, disruption_mode=DisruptionMode(all=WholeDisruption())))
 
 
 def member(gang: str, number: int, cpu: str = "2") -> PodBuilder:
@@ -167,7 +189,12 @@ def members(gang: str, count: int, cpu: str = "2") -> list[Pod]:
     return [member(gang, number, cpu).build() for number in range(count)]
 
 
-def own_members(gang: str, count: int, cpu: str = "2") -> list[Pod]:
-    pods = [make_pod(f"{gang}-{number}").requests(cpu=cpu).build() for number in range(count)]
+def own_members(gang: str, count: int, cpu: str = "2", priority: int = 0) -> list[Pod]:
+    pods = [make_pod(f"{gang}-{number}").requests(cpu=cpu).priority(priority).build() for number in range(count)]
     named = SchedulingGroup(pod_group_name=gang)
     return [replace(pod, spec=replace(pod.spec, scheduling_group=named)) for pod in pods]
+
+
+def on_node(pod: Pod, node_name: str) -> Pod:
+    """Return a pod as the cluster has it once it is bound."""
+    return replace(pod, spec=replace(pod.spec, node_name=node_name))

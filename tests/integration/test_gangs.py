@@ -8,13 +8,10 @@ from stowplan.model.meta import NamespacedMeta
 from stowplan.testing import make_node, make_pod
 from tests.integration.gang_world import (
     BACKING_OFF,
-    GANGS_ON,
     GangWorld,
     group,
     member,
     members,
-    own_group,
-    own_members,
     play,
 )
 
@@ -241,43 +238,6 @@ def test_a_refused_gang_is_left_alone_for_as_long_as_configured() -> None:
         assert world.bound() == ["train-0", "train-1", "train-2"]
 
     play(story, BACKING_OFF)
-
-
-# Kubernetes' own groups
-
-
-def test_own_groups_are_gangs_where_the_feature_gates_are_on() -> None:
-    async def story(world: GangWorld) -> None:
-        world.nodes(3)
-        world.create(own_group("big", 4), *own_members("big", 4), own_group("train", 3), *own_members("train", 3))
-        await world.after(30)
-        assert world.bound() == ["train-0", "train-1", "train-2"]
-        assert world.message("big-3") == (
-            'pod group "default/big": 3 of 4 members fit, 4 needed; '
-            "member default/big-3: 0/3 nodes are available: 3 Insufficient cpu."
-        )
-
-    play(story, DEFAULT, GANGS_ON)
-
-
-def test_pods_of_a_group_with_a_basic_policy_go_one_by_one() -> None:
-    async def story(world: GangWorld) -> None:
-        world.nodes(3)
-        world.create(own_group("big", None), *own_members("big", 4))
-        await world.after(30)
-        assert world.bound() == ["big-0", "big-1", "big-2"]
-
-    play(story, DEFAULT, GANGS_ON)
-
-
-def test_without_the_feature_gates_a_scheduling_group_means_nothing() -> None:
-    async def story(world: GangWorld) -> None:
-        world.nodes(3)
-        world.create(own_group("big", 4), *own_members("big", 4))
-        await world.after(30)
-        assert world.bound() == ["big-0", "big-1", "big-2"]
-
-    play(story, DEFAULT)
 
 
 def test_without_the_plugin_the_label_means_nothing() -> None:

@@ -5,7 +5,7 @@ The live scheduler, the embedded cluster and the simulation differ in the writer
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,11 @@ from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Awaited
 from stowplan.framework.gangs import has_gangs
 from stowplan.framework.plugin_faults import Stopwatch
+from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import awaited_by
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import GroupKey, OwnGroup
 from stowplan.queue.hints import AwaitedBy
 from stowplan.queue.places import QueueLimits, QueueRules
 from stowplan.queue.queue import SchedulingQueue
@@ -46,11 +48,14 @@ def assemble(
     queue = _queue(cluster, tell, limits if limits is not None else queue_limits(cluster.config, cluster.feature_gates))
     state = SchedulerState(cluster.cache, queue, handle.waiting_pods, handle.evictions, handle.cluster_changes)
     announces_nodes = cluster.feature_gates.enabled("NominatedNodeNameForExpectation")
-    policy = ActivePolicy(cluster.profiles, cluster.field, announces_nodes=announces_nodes)
+    policy = cluster.policy()
+    policy.announces_nodes = announces_nodes
     _use(cluster, policy)
     limits_seconds = (environment.timeouts.slow_seconds, environment.timeouts.late_seconds)
     handle.stopwatch.wind(now_ns, limits_seconds, tell)
-    return Scheduler(state, policy, environment)
+    scheduler = Scheduler(state, policy, environment)
+    scheduler.event_handlers.tells_of_pending = has_groups(cluster.feature_gates)
+    return scheduler
 
 
 def reassemble(cluster: Cluster, scheduler: Scheduler) -> None:
@@ -86,7 +91,27 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -
             tell(f"plugin {plugin.name!r} failed in QueueSort for pod {pod.key!r}, which comes last now: {why}")
             return 1, queued_at_ns
 
-    return SchedulingQueue(QueueRules(gate, sort_key, tell), _awaited(cluster), limits, cluster.handle.nominations)
+    def group_sort_key(key: GroupKey, pods: Sequence[Pod], queued_at_ns: int) -> Any:
+        plugin, group = next(iter(cluster.profiles.values())).queue_sort[0], cluster.cache.groups.get(key)
+        try:
+            if not isinstance(group, OwnGroup):
+                return 0, plugin.sort_key(pods[0], queued_at_ns)
+            return 0, plugin.group_sort_key(group, pods, queued_at_ns)
+        except plugin_faults.FAULTS as error:
+            cluster.handle.stopwatch.trace(error, (plugin.name, "QueueSort", pods[0]))
+            tell(f"plugin {plugin.name!r} failed in QueueSort for {key}: {plugin_faults.spelled(error)}")
+            return 1, queued_at_ns
+
+    gates = cluster.feature_gates
+    rules = QueueRules(
+        gate,
+        sort_key,
+        tell,
+        group_sort_key,
+        has_groups=has_groups(gates),
+        has_trees=gates.enabled("CompositePodGroup"),
+    )
+    return SchedulingQueue(rules, _awaited(cluster), limits, cluster.handle.nominations)
 
 
 def _awaited(cluster: Cluster) -> AwaitedBy:

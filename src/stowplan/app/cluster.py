@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from stowplan.app import objects
 from stowplan.app.configuration import ConfigurationLike, as_configuration, as_gates, installed_plugins
 from stowplan.app.objects import PendingPods, check_pod, read_yaml
 from stowplan.app.plugin_handle import PluginHandle
+from stowplan.app.pod_groups import GroupDesk, condition_of_groups
+from stowplan.app.pod_groups import root_of as group_root_of
 from stowplan.app.process import PrivateLoop
 from stowplan.cache.cache import Cache, CachedPod
 from stowplan.config.feature_gates import FeatureGates, rules_of
@@ -31,22 +33,28 @@ from stowplan.engine import binding_cycle, scheduling_cycle
 from stowplan.engine.event_handlers import EventHandlers
 from stowplan.engine.extenders import Extenders
 from stowplan.engine.failure import Chosen, Failed, Refused, Result
+from stowplan.engine.group_trial import at_once
+from stowplan.engine.parts import ActivePolicy
 from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.scheduling_cycle import ALL_NODES, ChoiceInputs, RandomTie, Sampler, TieRule, UpstreamOrder
 from stowplan.extender.client import connect
 from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
 from stowplan.framework.kept.memo import Memo
+from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import own_group
 from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation
 from stowplan.observe.extender_reports import ask_extenders
+from stowplan.observe.group_explanation import GroupExplanation
 from stowplan.table.shape import PodShape
 
 Ties = Literal["random", "upstream"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +158,12 @@ class Cluster:
     # Scheduling
 
     def schedule(self, pod: Pod) -> Result | Gated:
-        """Choose a node for `pod`, count the pod there and reserve what it needs; a refusal changes nothing."""
+        """Choose a node for `pod`, count the pod there and reserve what it needs; a refusal changes nothing.
+
+        A pod of a pod group is placed only if the group is complete with it: see `schedule_group`.
+        """
+        if has_groups(self.feature_gates) and own_group(pod) is not None:
+            return self.schedule_group((pod,))[0]
         profile, shape = self.profile_of(pod), self.cache.table.shape_of(pod)
         result = self._choose(profile, pod, shape)
         if not isinstance(result, Chosen):
@@ -160,8 +173,52 @@ class Cluster:
         if rejection is not None:
             binding_cycle.undo(self.cache, profile, pod, node_name)
             return Failed(pod, ", ".join(rejection.reasons), rejection.plugin)
-        self._pending.delete(pod)
+        self._pending.delete(pod, 0)
         return result
+
+    def schedule_group(self, pods: Sequence[Pod]) -> list[Result | Gated]:
+        """Place pending pods of one pod group together, as many as fit if that is enough for the group, or none."""
+        gates = [profile.run_pre_enqueue(pod) for pod in pods for profile in (self.profile_of(pod),)]
+        shut, root = next(filter(None, gates), None), group_root_of(self.cache, pods[0])
+        if shut is not None:
+            return [Gated(pod, gate or shut) for pod, gate in zip(pods, gates, strict=True)]
+        if root is None:
+            raise LookupError(f"pod {pods[0].key!r}: its pod group is not known; add it first")
+        found: list[Result | Gated] = [*self._run(self._groups().schedule(root, pods))]
+        for one in found:
+            if isinstance(one, Chosen):
+                self._pending.delete(one.pod, 0)
+        return found
+
+    def explain_group(self, pods: Sequence[Pod]) -> GroupExplanation:
+        """Say where pending pods of one pod group could go together, what is missing, and whom they would evict."""
+        for pod in pods:
+            self.profile_of(pod)
+        root = group_root_of(self.cache, pods[0])
+        if root is None:
+            raise LookupError(f"pod {pods[0].key!r}: its pod group is not known; add it first")
+        return self._run(self._groups().explain(root, pods))
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run what waits for nobody but extenders."""
+        return self._loop.run(work, self.extenders) if self.extenders else at_once(work)
+
+    def _groups(self) -> GroupDesk:
+        policy = self.policy()
+        policy.extenders = self.extenders_in_flow()
+        return GroupDesk(self.cache, policy)
+
+    def policy(self) -> ActivePolicy:
+        """Return what decides about pods and groups here, for whoever drives it."""
+        gates = self.feature_gates
+        return ActivePolicy(
+            self.profiles,
+            self.field,
+            has_placements=gates.enabled("TopologyAwareWorkloadScheduling"),
+            draw=self.handle.draw,
+            has_group_policies=gates.enabled("PodGroupPreemptionPolicy"),
+            group_condition=condition_of_groups(gates),
+        )
 
     def choose(self, pod: Pod) -> Result | Gated:
         """Choose a node for `pod` without placing it."""

@@ -19,6 +19,7 @@ from stowplan.model import decode, json_values
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.meta import Part
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import OwnGroup
 from stowplan.queue.nominations import Nominations
 
 _MADE = "stowplan.testing makes some, stowplan.model.decode reads them"
@@ -104,13 +105,19 @@ class PendingPods:
             self._nominate(pod)
 
     def update(self, old: Pod, new: Pod, now_ns: int) -> None:
-        self.delete(old)
+        self.delete(old, now_ns)
         self.add(new, now_ns)
 
     def update_in_flight(self, old: Pod, new: Pod) -> None:
         """Nothing is in flight between two calls."""
 
-    def delete(self, pod: Pod) -> None:
+    def put_group(self, found: OwnGroup, now_ns: int) -> None:
+        """Nobody waits with a group."""
+
+    def remove_group(self, found: OwnGroup, now_ns: int) -> None:
+        """Nobody waits with a group."""
+
+    def delete(self, pod: Pod, now_ns: int) -> None:
         self.nominations.remove(pod)
         self._pods.pop(pod.key, None)
 

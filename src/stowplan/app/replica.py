@@ -19,7 +19,7 @@ from stowplan.app.configuration import queue_limits_of, reading
 from stowplan.app.options import RunOptions
 from stowplan.app.process import Tasks, now, settle_down
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader
-from stowplan.app.watching import Watching, watched
+from stowplan.app.watching import Watching, pod_groups_of, watched
 from stowplan.config.types import Configuration
 from stowplan.engine.ports import Note, Timeouts, Writer
 from stowplan.framework.handle import ConflictError
@@ -81,6 +81,7 @@ class Replica:
         self.recorder.give_way(lambda: connections.cluster.is_busy)
         to_cluster = KubeWriter(connections.cluster, draw, may_write, self.recorder)
         to_cluster.retries_binding = options.feature_gates.changed("BindingIsRetried")
+        to_cluster.pod_groups = pod_groups_of(options.feature_gates)
         writer = settings.writer(to_cluster)
         self.cluster = _make_cluster(settings)
         self.limits = queue_limits_of(options, configuration)
@@ -184,8 +185,6 @@ class KubeWriter(Writes):
 
 def occurrence_of(note: Note) -> Occurrence:
     """Return what is recorded as an event."""
-    # A victim may belong to another scheduler; who evicts it is the scheduler of the pod it makes room for.
-    whose = note.related if note.related is not None else note.pod
     return Occurrence(
         regarding=reference_to(note.pod),
         related=reference_to(note.related) if note.related is not None else None,
@@ -193,7 +192,8 @@ def occurrence_of(note: Note) -> Occurrence:
         reason=note.reason,
         action=note.action,
         note=note.text,
-        controller=whose.spec.scheduler_name,
+        # A victim may belong to another scheduler; who evicts it is the scheduler of the pod it makes room for.
+        controller=note.scheduler_name or note.pod.spec.scheduler_name,
     )
 
 

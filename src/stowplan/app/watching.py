@@ -18,7 +18,14 @@ from stowplan.framework.profile import Profile, awaited_by, listed_by
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.informer import Informer, ServerContact
-from stowplan.kube.resources import BETA_TAINT_RULES, COMMUNITY_POD_GROUP, RESOURCES, ApiResource, dynamic
+from stowplan.kube.resources import (
+    ALPHA_POD_GROUPS,
+    BETA_TAINT_RULES,
+    COMMUNITY_POD_GROUP,
+    RESOURCES,
+    ApiResource,
+    dynamic,
+)
 from stowplan.observe.metrics import Metrics, event_label
 
 SECOND_NS: Final = 1_000_000_000
@@ -27,7 +34,9 @@ ALWAYS: Final = ("Node", "Pod", "Namespace")
 POD_GROUP: Final = "PodGroup"
 TAINT_RULE: Final = "DeviceTaintRule"
 #: Listed only where a feature gate is on.
-GATED: Final[Mapping[str, str]] = MappingProxyType({TAINT_RULE: "DRADeviceTaintRules"})
+GATED: Final[Mapping[str, str]] = MappingProxyType(
+    {TAINT_RULE: "DRADeviceTaintRules", "CompositePodGroup": "CompositePodGroup"}
+)
 
 
 def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) -> list[ApiResource]:
@@ -54,7 +63,12 @@ def _resource(kind: str, gates: FeatureGates) -> ApiResource:
     """Return where a release has the objects of a kind."""
     if kind == TAINT_RULE and not gates.changed("DeviceTaintRulesOfV1"):
         return BETA_TAINT_RULES
-    return RESOURCES[kind]
+    return pod_groups_of(gates) if kind == POD_GROUP else RESOURCES[kind]
+
+
+def pod_groups_of(gates: FeatureGates) -> ApiResource:
+    """Return where a release has pod groups."""
+    return RESOURCES[POD_GROUP] if gates.changed("PodGroupsOfV1Beta1") else ALPHA_POD_GROUPS
 
 
 @dataclass(slots=True)

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stowplan.cache.objects import Groups, Objects
+from stowplan.cache.groups import Groups
+from stowplan.cache.objects import Objects
 from stowplan.model import requests
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, importance, pod_id
@@ -106,6 +107,8 @@ class Cache:
         if known is not None:
             if known.shape is shape and known.node_name == pod.spec.node_name:
                 known.pod, known.is_assumed = pod, False
+                if pod.spec.scheduling_group is not None:
+                    self.groups.seat(pod, known.node_name)
                 self._by_importance.pop(known.node_name, None)
                 return
             self._unplace(known)
@@ -116,6 +119,20 @@ class Cache:
         known = self._placed.get(pod_id(pod))
         if known is not None:
             self._unplace(known)
+
+    def suspend(self, pod: Pod) -> None:
+        """Suppose for a while that a placed pod is not there; nothing may be asked of the cluster before `resume`."""
+        placed = self._placed[pod_id(pod)]
+        row = self.table.row_of.get(placed.node_name)
+        if row is not None:
+            self.table.remove_pod(row, placed.shape)
+
+    def resume(self, pod: Pod) -> None:
+        """Take back `suspend`."""
+        placed = self._placed[pod_id(pod)]
+        row = self.table.row_of.get(placed.node_name)
+        if row is not None:
+            self.table.add_pod(row, placed.shape)
 
     def placed(self, pod: Pod) -> CachedPod | None:
         """Return where a pod is, None if it is not placed."""
@@ -136,9 +153,15 @@ class Cache:
     def pods(self) -> Iterable[CachedPod]:
         return self._placed.values()
 
+    def has_node(self, name: str) -> bool:
+        """Say whether a node is known; pods may be on one that is not, or not yet."""
+        return name in self.table.row_of
+
     def _place(self, placed: CachedPod) -> None:
         identity = pod_id(placed.pod)
         self._placed[identity] = placed
+        if placed.pod.spec.scheduling_group is not None:
+            self.groups.seat(placed.pod, placed.node_name)
         self._on_node.setdefault(placed.node_name, {})[identity] = placed
         self._by_importance.pop(placed.node_name, None)
         row = self.table.row_of.get(placed.node_name)
@@ -148,6 +171,8 @@ class Cache:
     def _unplace(self, placed: CachedPod) -> None:
         identity = pod_id(placed.pod)
         del self._placed[identity]
+        if placed.pod.spec.scheduling_group is not None:
+            self.groups.unseat(placed.pod)
         neighbours = self._on_node[placed.node_name]
         del neighbours[identity]
         self._by_importance.pop(placed.node_name, None)

@@ -1,18 +1,16 @@
-"""The objects of the cluster that are neither nodes nor pods, as plugins list them; and who belongs to which pod group.
+"""The objects of the cluster that are neither nodes nor pods, as plugins list them.
 
 Each kind has a journal; a read is noted in the same recorder as the columns', so kept answers follow these objects too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
 from stowplan.model.kinds import Namespace
 from stowplan.model.meta import ApiObject
-from stowplan.model.pod import Pod, pod_id
-from stowplan.model.pod_group import AnyPodGroup, GroupKey, groups_of
 from stowplan.table.journal import Journal, Reads
 
 T = TypeVar("T", bound=ApiObject)
@@ -128,49 +126,3 @@ class Objects:
         store = self._store(kind)
         self._reads.note(store.journal)
         return store
-
-
-class Groups:
-    """Groups by key, and their members, waiting or on nodes; implements `framework.gangs.GroupLister`.
-
-    `engine.event_handlers` tells it of every pod and every group. Pods that have ended or are being deleted belong to
-    no group any more: they will not help a gang to be complete.
-    """
-
-    def __init__(self) -> None:
-        self._groups: dict[GroupKey, AnyPodGroup] = {}
-        self._members: dict[GroupKey, dict[str, Pod]] = {}
-        self._groups_of: dict[str, tuple[GroupKey, ...]] = {}
-
-    def get(self, key: GroupKey) -> AnyPodGroup | None:
-        return self._groups.get(key)
-
-    def members(self, key: GroupKey) -> Collection[Pod]:
-        """Return the pods that name a group, whether it exists or not."""
-        return self._members.get(key, {}).values()
-
-    def put(self, group: AnyPodGroup) -> None:
-        self._groups[group.group_key] = group
-
-    def remove(self, group: AnyPodGroup) -> None:
-        """Drop a group; its members stay members, should it come again."""
-        self._groups.pop(group.group_key, None)
-
-    def put_pod(self, pod: Pod) -> None:
-        """Take in a pod or a new version of one."""
-        if pod_id(pod) in self._groups_of:
-            self.remove_pod(pod)
-        keys = groups_of(pod)
-        if not keys or pod.is_terminal or pod.is_terminating:
-            return
-        self._groups_of[pod_id(pod)] = keys
-        for key in keys:
-            self._members.setdefault(key, {})[pod_id(pod)] = pod
-
-    def remove_pod(self, pod: Pod) -> None:
-        """Drop a pod; nothing happens if it is in no group."""
-        for key in self._groups_of.pop(pod_id(pod), ()):
-            members = self._members[key]
-            del members[pod_id(pod)]
-            if not members:
-                del self._members[key]

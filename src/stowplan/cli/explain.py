@@ -12,9 +12,12 @@ import click
 from stowplan.cli import options, output
 from stowplan.cli.output import BadInputError
 
+#: The word before the name of a group.
+POD_GROUP = "podgroup"
+
 
 @click.command("explain")
-@click.argument("arguments", nargs=-1, required=True, metavar="[pod] NS/NAME [FILE...]")
+@click.argument("arguments", nargs=-1, required=True, metavar="[pod|podgroup] NS/NAME [FILE...]")
 @options.config
 @options.config_text
 @options.legacy_config
@@ -31,8 +34,12 @@ def command(**given: Any) -> None:
     pending pods are not placed first. Without, a running scheduler is asked, and also tells when the pod was tried, who
     rejected it and what will bring it back: the one that `stowplan up` started in this folder, or the one at --server.
 
-    A pod that runs already is explained as if it were still to be scheduled.
+    A pod that runs already is explained as if it were still to be scheduled. Of a pod group (with FILEs) it is told,
+    for every placement, which pods it takes and what is against the next one; and whom the group would evict.
     """
+    if given["arguments"][0] == POD_GROUP and len(given["arguments"]) > 2:
+        _explain_group(given["arguments"][1], given["arguments"][2:], given)
+        return
     name, files = _split(given["arguments"])
     if files:
         _explain_files(name, files, given)
@@ -100,3 +107,25 @@ def _explain_files(name: str, files: Sequence[str], given: Mapping[str, Any]) ->
         click.echo(as_text(explanation, None, query), nl=False)
     else:
         output.write_data(as_data(explanation, None, query), given["form"])
+
+
+def _explain_group(name: str, files: Sequence[str], given: Mapping[str, Any]) -> None:
+    from stowplan.app.pod_groups import root_of
+    from stowplan.cli.inputs import make_cluster, put_in, read_objects
+    from stowplan.observe.group_explanation import render_group
+
+    cluster, notes = make_cluster(given)
+    inputs = read_objects(files, given["gates"])
+    put_in(cluster, inputs)
+    namespace, _, short = name.rpartition("/")
+    wanted = (namespace or "default", short)
+    ours = [pod for pod in inputs.pending if pod.spec.scheduler_name in cluster.profiles]
+    pods = [pod for pod in ours if (root := root_of(cluster.cache, pod)) and (root.namespace, root.name) == wanted]
+    if not pods:
+        raise BadInputError(f"pod group {'/'.join(wanted)!r}: no pending pod in the files waits with it")
+    explanation = cluster.explain_group(pods)
+    output.write_notes((*notes, *inputs.notes))
+    if given["form"] == "text":
+        click.echo(render_group(explanation, output.width()))
+    else:
+        output.write_data(explanation.data(), given["form"])

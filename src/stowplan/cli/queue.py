@@ -10,7 +10,7 @@ import click
 
 from stowplan.cli import options, output
 
-PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "gated")
+PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "gated", "pending", "incomplete")
 
 
 @click.command("queue")
@@ -24,7 +24,8 @@ def command(**given: Any) -> None:
     """Show the pods that wait in the queue of a running scheduler.
 
     A pod is in flight while it is tried, active when it is ready, in backoff while it must wait a while, unschedulable
-    until something happens that may help it, and gated until a plugin lets it in.
+    until something happens that may help it, and gated until a plugin lets it in. A pod of a group waits where that
+    does; it is pending while its group is tried without it, and incomplete as long as the group is not there.
     """
     from stowplan.serving.debug_pages import QUEUE
 

@@ -9,10 +9,12 @@ import click
 import msgspec
 
 from stowplan.app.cluster import Cluster, Gated
+from stowplan.app.pod_groups import root_of
 from stowplan.cli import options, output
 from stowplan.cli.inputs import find_pod, in_queue_order, make_cluster, put_in, read_objects
 from stowplan.cli.output import BadInputError
 from stowplan.engine.failure import Chosen, Failed, Refused, Result
+from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.observe.explanation import Explanation, render, summary
@@ -65,10 +67,12 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         raise BadInputError(f"nothing to schedule: {_why_nothing(inputs)}")
     results: list[Result | Gated] = []
     explanations: list[Explanation] = []
-    for pod in in_queue_order(cluster, ours):
-        if pod.key in wanted:
-            explanations.append(cluster.explain(pod))
-        results.append(cluster.schedule(pod))
+    for together in _by_group(cluster, in_queue_order(cluster, ours)):
+        explanations += [cluster.explain(pod) for pod in together if pod.key in wanted]
+        if len(together) > 1:
+            results += cluster.schedule_group(together)
+        else:
+            results.append(cluster.schedule(together[0]))
     if given["form"] == "table":
         _write(results, inputs.unmade)
         for explanation in explanations:
@@ -87,6 +91,15 @@ def _why_nothing(inputs: FileCluster) -> str:
     if inputs.pods:
         return f"{output.counted(len(inputs.pods), 'pod')} in the files, none of them pending"
     return "no pod is in the files, nor a workload that makes some"
+
+
+def _by_group(cluster: Cluster, pods: Iterable[Pod]) -> list[list[Pod]]:
+    """Put the pods of a group together, where the first of them has its turn; other pods stay by themselves."""
+    found: dict[object, list[Pod]] = {}
+    for pod in pods:
+        root = root_of(cluster.cache, pod) if has_groups(cluster.feature_gates) else None
+        found.setdefault(root or pod.key, []).append(pod)
+    return list(found.values())
 
 
 def _ours(cluster: Cluster, inputs: FileCluster) -> list[Pod]:

@@ -90,7 +90,11 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "ClearingNominatedNodeNameAfterBinding": _beta(),
         "ComponentFlagz": _beta("the page /flagz is served"),
         "ComponentStatusz": _beta("the page /statusz is served"),
-        "CompositePodGroup": _alpha(needs=("GenericWorkload", "TopologyAwareWorkloadScheduling"), since="1.37"),
+        "CompositePodGroup": _alpha(
+            "pod groups may be parts of CompositePodGroups, and are scheduled as such a tree",
+            needs=("GenericWorkload", "TopologyAwareWorkloadScheduling"),
+            since="1.37",
+        ),
         "CoordinatedLeaderElection": _beta_off(),
         "DRAAdminAccess": _locked(),
         "DRAConsumableCapacity": _beta("devices may be shared by parts of their capacity"),
@@ -128,12 +132,12 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "EvictionRequestAPI": _alpha("the server of `stowplan up` keeps `evictionResponders` of pods", since="1.37"),
         "GangScheduling": Gate(
             {"1.36": _OFF_ALPHA},
-            "the plugin GangScheduling is a default one",
+            "pods of a PodGroup are scheduled as one",
             ("GenericWorkload",),
             removed_in="1.37",
             part_of="GenericWorkload",
         ),
-        "GenericWorkload": _alpha().then("1.37", _OFF_BETA),
+        "GenericWorkload": _alpha("pods of a PodGroup are scheduled as one, since 1.37").then("1.37", _OFF_BETA),
         "InPlacePodLevelResourcesVerticalScaling": _beta(
             "requests that are set on a pod itself may be resized", ("PodLevelResources", "NodeDeclaredFeatures")
         ),
@@ -150,7 +154,11 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "NodeInclusionPolicyInPodTopologySpread": _locked(),
         "NominatedNodeNameForExpectation": _beta("a pod that takes a while to be bound is nominated to its node"),
         "OpportunisticBatching": _beta(),
-        "PodGroupPreemptionPolicy": _alpha(needs=("GenericWorkload",), since="1.37"),
+        "PodGroupPreemptionPolicy": _alpha(
+            "whether a PodGroup preempts is for the group to say, not for its pods",
+            needs=("GenericWorkload",),
+            since="1.37",
+        ),
         "PodLevelResources": _beta("requests that are set on a pod itself replace those of its containers"),
         "PodLevelResourcesFixDefaulting": Gate(
             {"1.37": _ON_BETA},
@@ -169,7 +177,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         ),
         "TaintTolerationComparisonOperators": _alpha("the operators `Lt` and `Gt` of tolerations count"),
         # The plugins that it makes default ones are known by name only.
-        "TopologyAwareWorkloadScheduling": _alpha(needs=("GenericWorkload",)),
+        "TopologyAwareWorkloadScheduling": _alpha(
+            "the topology constraint of a PodGroup counts", needs=("GenericWorkload",)
+        ),
         "VolumeAttributesClass": _locked(),
         "VolumeBindMountOptions": _alpha(
             "the server of `stowplan up` keeps `bindMountOptions` of volume mounts", since="1.37"

@@ -18,13 +18,6 @@ JSON: Final = "application/json"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
 
 _WEIGHING: Final = frozenset({"score", "placement_score"})
-_NO_PLACEMENTS: Final = "no placements are made for gangs here"
-#: Points of the tree that are known and not run, and why: nothing of ours takes part.
-_NOT_RUN: Final = {
-    "placement_generate": _NO_PLACEMENTS,
-    "placement_score": _NO_PLACEMENTS,
-    "pod_group_post_filter": "no room is made for gangs as a whole here",
-}
 _NOBODY_PARALLEL: Final = "one thread decides; only 1 makes a difference, by taking the first of equally good nodes"
 
 
@@ -88,8 +81,6 @@ def _set(point: str, written: dict[str, Any], enabled: frozenset[str], known: De
 def _disabled(point: str, name: str, enabled: frozenset[str], known: Declarations) -> str:
     if name != ALL and not is_reference(name) and name not in known and not _is_named(name, enabled):
         return f"there is no plugin {name!r} to disable; {legacy.remedy_for(name) or suggestion(name, known)}"
-    if point in _NOT_RUN:
-        return f"{name!r} does nothing there anyway: {_NOT_RUN[point]}"
     if point != "multi_point" and name in known and point not in known[name].points:
         points = ", ".join(camel(each) for each in POINTS if each in known[name].points)
         return f"{name!r} does nothing there anyway: it takes part in {points}"
@@ -97,9 +88,6 @@ def _disabled(point: str, name: str, enabled: frozenset[str], known: Declaration
 
 
 def _enabled(point: str, name: str, weight: int | None, known: Declarations) -> str:
-    only_there = not is_reference(name) and name in known and known[name].points <= _NOT_RUN.keys()
-    if point in _NOT_RUN or only_there:
-        return f"{name!r} has no effect there: {_NOT_RUN.get(point, _NO_PLACEMENTS)}"
     if weight and not _weighs(point, name, known):
         return f"the weight of {name!r} has no effect: it does not score"
     return ""

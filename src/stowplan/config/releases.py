@@ -137,6 +137,11 @@ CHANGES: Final[Mapping[str, ReleaseChange]] = MappingProxyType(
             "1.37",
             "metrics: events of pending pods are called UnscheduledPod... and TargetPod..., not UnschedulablePod...",
         ),
+        # Groups
+        "PodGroupsOfV1Beta1": ReleaseChange("1.37", "pod groups are read from scheduling.k8s.io/v1beta1, not v1alpha2"),
+        "PodGroupInitiallyScheduled": ReleaseChange(
+            "1.37", "the condition of a pod group that tells how its attempts went is PodGroupInitiallyScheduled"
+        ),
     }
 )
 

@@ -15,6 +15,7 @@ from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Errand
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod, pod_id
+from stowplan.model.pod_group import PodGroup
 from stowplan.queue.queue import SchedulingQueue
 
 _BACKOFF_SECONDS = 1.0
@@ -55,6 +56,10 @@ class BackgroundTasks:
         """Write a pod's condition and nominated node, as `Writer.update_status` takes them."""
         return self.start(self.status_writes.write(pod, condition, nominated_node_name))
 
+    def write_group_status(self, group: PodGroup, condition: Condition) -> asyncio.Task[None]:
+        """Write a condition of a pod group."""
+        return self.start(self.status_writes.write_group(group, condition))
+
     async def finish_one(self) -> None:
         """Wait until one of the tasks is done."""
         if self._tasks:
@@ -88,16 +93,26 @@ class StatusWrites:
 
     async def write(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
         """Write a pod's condition and nominated node; a failure is only told."""
-        identity, environment = pod_id(pod), self._environment
+        written = self._environment.writer.update_status(pod, condition, nominated_node_name)
+        await self._in_turn(pod_id(pod), f"pod {pod.key!r}", written)
+
+    async def write_group(self, group: PodGroup, condition: Condition) -> None:
+        """Write a condition of a pod group; a failure is only told."""
+        written = self._environment.writer.update_group_status(group, condition)
+        await self._in_turn(str(group.group_key), str(group.group_key), written)
+
+    async def _in_turn(self, identity: str, whose: str, written: Coroutine[Any, Any, None]) -> None:
+        environment = self._environment
         seconds = environment.timeouts.write_seconds
         self._in_line[identity] += 1
         try:
             async with self._turns.setdefault(identity, asyncio.Lock()), asyncio.timeout(seconds):
-                await environment.writer.update_status(pod, condition, nominated_node_name)
+                await written
         except Exception as error:
             text = str(error) or type(error).__name__
-            environment.tell(Trouble(f"pod {pod.key!r}: its status could not be updated: {text}"))
+            environment.tell(Trouble(f"{whose}: its status could not be updated: {text}"))
         finally:
+            written.close()
             self._in_line[identity] -= 1
             if not self._in_line[identity]:
                 del self._in_line[identity], self._turns[identity]

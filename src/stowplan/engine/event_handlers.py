@@ -26,7 +26,7 @@ from stowplan.model import device_pool
 from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import CommunityPodGroup, PodGroup
+from stowplan.model.pod_group import CommunityPodGroup, CompositePodGroup, OwnGroup, PodGroup
 
 TAINT_RULE: Final = "DeviceTaintRule"
 
@@ -40,11 +40,15 @@ class PodQueue(Protocol):
 
     def update_in_flight(self, old: Pod, new: Pod) -> None: ...
 
-    def delete(self, pod: Pod) -> None: ...
+    def delete(self, pod: Pod, now_ns: int) -> None: ...
 
     def nominate(self, pod: Pod, node_name: str, now_ns: int) -> None: ...
 
     def on_change(self, event: ObjectChange, now_ns: int, only: Callable[[Pod], bool] | None = None) -> None: ...
+
+    def put_group(self, found: OwnGroup, now_ns: int) -> None: ...
+
+    def remove_group(self, found: OwnGroup, now_ns: int) -> None: ...
 
 
 @dataclass(slots=True)
@@ -57,6 +61,8 @@ class EventHandlers:
     waiting: WaitingPods = field(default_factory=WaitingPods)
     #: Whether pods are queued that have a node and are to grow there (InPlacePodVerticalScalingSchedulerPreemption).
     queues_resizes: bool = False
+    #: Whether pods that wait hear of others that come to the queue: they may be of one group.
+    tells_of_pending: bool = False
 
     def add(self, found: Any, now_ns: int) -> None:
         """An object has appeared."""
@@ -67,7 +73,7 @@ class EventHandlers:
                 self.cache.add_node(found)
                 self.queue.on_change(ObjectChange(changes.NODE_ADD, None, found), now_ns)
             case _:
-                self._put(found)
+                self._put(found, now_ns)
                 self._tell(found.kind, Action.ADD, (None, found), now_ns)
 
     def update(self, old: Any, new: Any, now_ns: int) -> None:
@@ -80,7 +86,7 @@ class EventHandlers:
                 for change in changes.of_node(old, new):
                     self.queue.on_change(ObjectChange(change, old, new), now_ns)
             case _:
-                self._put(new)
+                self._put(new, now_ns)
                 self._tell(new.kind, Action.UPDATE, (old, new), now_ns)
 
     def delete(self, found: Any, now_ns: int) -> None:
@@ -91,8 +97,10 @@ class EventHandlers:
             case Node():
                 self.queue.on_change(ObjectChange(changes.NODE_DELETE, found, None), now_ns)
                 self.cache.remove_node(found.name)
-            case PodGroup() | CommunityPodGroup():
+            case PodGroup() | CompositePodGroup() | CommunityPodGroup():
                 self.cache.groups.remove(found)
+                if not isinstance(found, CommunityPodGroup):
+                    self.queue.remove_group(found, now_ns)
                 self._tell(found.kind, Action.DELETE, (found, None), now_ns)
             case _:
                 self.cache.objects.remove(found.kind, found.metadata.namespace, found.metadata.name)
@@ -101,18 +109,21 @@ class EventHandlers:
     # Pods
 
     def _add_pod(self, pod: Pod, now_ns: int) -> None:
-        self.cache.groups.put_pod(pod)
+        is_ours = pod.spec.scheduler_name in self.scheduler_names
+        self.cache.groups.put_pod(pod, is_ours=is_ours)
         if pod.is_terminal:
             return
         if pod.node_name:
             if self.queues_resizes:
                 self._queue_resize(None, pod, now_ns)
             self._place(pod, now_ns)
-        elif pod.spec.scheduler_name in self.scheduler_names:
+        elif is_ours:
             self.queue.add(pod, now_ns)
+            if self.tells_of_pending:
+                self.queue.on_change(ObjectChange(changes.UNSCHEDULED_POD_ADD, None, pod), now_ns)
 
     def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
-        self.cache.groups.put_pod(new)
+        self.cache.groups.put_pod(new, is_ours=new.spec.scheduler_name in self.scheduler_names)
         if new.is_terminal or old.uid != new.uid:
             # It ended, or another pod of its name took its place between two looks.
             self._delete_pod(old, now_ns)
@@ -131,21 +142,24 @@ class EventHandlers:
                 self._take_off(placed, now_ns)
             self._place(new, now_ns)
             if old.spec.scheduler_name in self.scheduler_names:
-                self.queue.delete(old)
+                self.queue.delete(old, now_ns)
         elif old.spec.scheduler_name in self.scheduler_names:
             self._update_pending(old, new, now_ns)
 
     def _delete_pod(self, pod: Pod, now_ns: int) -> None:
-        self.cache.groups.remove_pod(pod)
         if pod.is_terminal:
-            return
-        if pod.node_name:
+            self.cache.groups.remove_pod(pod)
+        elif pod.node_name:
+            self.cache.groups.remove_pod(pod)
             self.cache.remove_pod(pod)
             self.queue.on_change(ObjectChange(changes.ASSIGNED_POD_DELETE, pod, None), now_ns)
             if self.queues_resizes:
                 self._queue_resize(pod, None, now_ns)
-        elif pod.spec.scheduler_name in self.scheduler_names:
-            self._delete_pending(pod, now_ns)
+        else:
+            # The gate of its group, asked when the group loses a pod, still counts it, as upstream's does.
+            if pod.spec.scheduler_name in self.scheduler_names:
+                self._delete_pending(pod, now_ns)
+            self.cache.groups.remove_pod(pod)
 
     def _queue_resize(self, old: Pod | None, new: Pod | None, now_ns: int) -> None:
         """Queue a pod that runs while its resize is deferred."""
@@ -158,7 +172,7 @@ class EventHandlers:
         elif new is not None and is_deferred:
             self.queue.add(new, now_ns)
         elif was_deferred:
-            self.queue.delete(pod)
+            self.queue.delete(pod, now_ns)
 
     def _place(self, pod: Pod, now_ns: int) -> None:
         self.cache.add_pod(pod)
@@ -184,7 +198,7 @@ class EventHandlers:
         if not pod.status.nominated_node_name:
             # It may be nominated all the same, and the cluster not know it yet.
             self.queue.nominate(pod, "", now_ns)
-        self.queue.delete(pod)
+        self.queue.delete(pod, now_ns)
         placed = self.cache.placed(pod)
         if placed is not None:
             self._forget(placed, now_ns)
@@ -195,7 +209,7 @@ class EventHandlers:
         """Free the node that was chosen for a pod that will not come; binding it will fail by itself."""
         if self._let_go(placed.pod):
             # The flow takes it off its node, in good order.
-            self.queue.delete(placed.pod)
+            self.queue.delete(placed.pod, now_ns)
         else:
             self._take_off(placed, now_ns)
 
@@ -219,8 +233,11 @@ class EventHandlers:
 
     # Other objects
 
-    def _put(self, found: Any) -> None:
-        if isinstance(found, PodGroup | CommunityPodGroup):
+    def _put(self, found: Any, now_ns: int) -> None:
+        if isinstance(found, OwnGroup):
+            self.cache.groups.put(found)
+            self.queue.put_group(found, now_ns)
+        elif isinstance(found, CommunityPodGroup):
             self.cache.groups.put(found)
         else:
             self.cache.objects.put(found)

@@ -139,7 +139,7 @@ def give_back(
     """Put a pod back into the queue at once, and tell the cluster why beside the loop."""
     nominated = failure.nominated_node_name
     queue.give_back(entry, environment.now_ns(), failure.plugins, failure.pending)
-    if entry.place is Place.GONE:
+    if entry.where is Place.GONE:
         environment.tell(Dropped(entry.pod, "it is gone"))
         return
     pod = entry.pod

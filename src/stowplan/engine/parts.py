@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from stowplan.cache.cache import Cache
@@ -44,3 +44,10 @@ class ActivePolicy:
     gang_profiles: frozenset[str] = frozenset()
     #: Whether the cluster is told where a pod is about to go if that takes a while (NominatedNodeNameForExpectation).
     announces_nodes: bool = True
+    #: Whether pod groups are placed by placements (TopologyAwareWorkloadScheduling), and by whose lot of equal ones.
+    has_placements: bool = False
+    draw: Callable[[int], int] = lambda below: 0
+    #: Whether a group has a preemption policy of its own (PodGroupPreemptionPolicy).
+    has_group_policies: bool = False
+    #: The condition of a group that tells how its attempts went.
+    group_condition: str = "PodGroupInitiallyScheduled"

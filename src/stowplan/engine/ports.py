@@ -17,6 +17,7 @@ from stowplan.framework.verdict import Rejection
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import OwnGroup, PodGroup
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -27,7 +28,9 @@ class Note(msgspec.Struct, frozen=True):
     reason: str
     action: str
     text: str
-    related: Pod | None = None
+    related: Pod | OwnGroup | None = None
+    #: Whose doing it is, if not that of the pod's own scheduler.
+    scheduler_name: str = ""
 
 
 class Writer(Protocol):
@@ -41,6 +44,9 @@ class Writer(Protocol):
 
     async def evict(self, victim: Pod, condition: Condition) -> None:
         """Set the condition that says why, then delete the pod."""
+
+    async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
+        """Patch the status of a pod group: a condition."""
 
     def record(self, note: Note) -> None:
         """Record an event; best effort, never waits."""
@@ -102,18 +108,29 @@ class GangTried(msgspec.Struct, frozen=True):
     """A gang was tried: its members go on to be bound, or all of them went back."""
 
     profile: str
-    result: Literal["scheduled", "unschedulable", "error"]
+    result: Literal["scheduled", "unschedulable", "waiting_on_preemption", "error"]
     taken_at_ns: int
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """Victims were evicted to make room for a pod, or that failed."""
+    """Victims were evicted to make room for a pod, or for a group of pods, or that failed."""
 
-    pod: Pod
+    pod: Pod | OwnGroup
     victims: int
     started_at_ns: int
     is_error: bool = False
     pdb_violations: int = 0
+    #: How many of the units that go are groups, or pods of groups.
+    disruptions: int = 0
+
+
+class PlacementsTried(msgspec.Struct, frozen=True):
+    """A pod group was tried in several placements: so many took enough of it, and so many did not."""
+
+    profile: str
+    feasible: int
+    infeasible: int
+    seconds_each: float
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -134,7 +151,9 @@ class ExtenderSaid(msgspec.Struct, frozen=True):
     is_ignored: bool = False
 
 
-Report = Placed | Bound | GivenBack | Dropped | Permitted | GangTried | Evicted | Trouble | ExtenderSaid
+Report = (
+    Placed | Bound | GivenBack | Dropped | Permitted | GangTried | Evicted | PlacementsTried | Trouble | ExtenderSaid
+)
 
 
 #: Hears what became of pods; metrics, logs and the decision log are listeners.

@@ -21,12 +21,14 @@ from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.contract import Preemption
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.plugin_faults import PluginError
+from stowplan.framework.pod_groups import GroupNominated
 from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter, settled
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod, pod_id
+from stowplan.model.pod_group import GroupKey, OwnGroup
 from stowplan.queue.queue import SchedulingQueue
 
 PLUGIN: Final = "DefaultPreemption"
@@ -53,11 +55,40 @@ async def find_room(
         return PostFiltered(rejection=made.proposed.fail(str(error)), errands=made.errands)
 
 
+#: Where room is made for a group: it is looked for everywhere at once.
+EVERYWHERE: Final = "cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Preemptor:
+    """For whom room is made: a pod, or a group with its pods that wait."""
+
+    subject: Pod | OwnGroup
+    pods: Sequence[Pod]
+
+    @property
+    def key(self) -> str:
+        return pod_id(self.subject) if isinstance(self.subject, Pod) else str(self.subject.group_key)
+
+    @property
+    def kind(self) -> str:
+        """The word for it in events and conditions."""
+        return self.subject.kind.lower()
+
+    @property
+    def priority(self) -> int:
+        return self.subject.spec.priority
+
+    @property
+    def scheduler_name(self) -> str:
+        return self.pods[0].spec.scheduler_name
+
+
 @dataclass(slots=True, eq=False)
 class Preempting:
     """One preemption: for whom, where, and the last victim once all the others have been evicted."""
 
-    pod: Pod
+    preemptor: Preemptor
     node_name: str
     last: Pod | None = None
 
@@ -79,22 +110,29 @@ class Evictions:
 
     def is_underway(self, pod: Pod) -> bool:
         """Say whether victims of `pod` are still being evicted; it is not to be tried meanwhile."""
-        run = self._underway.get(pod_id(pod))
+        return bool(self._underway) and self._is_underway(pod_id(pod))
+
+    def is_underway_for(self, key: GroupKey) -> bool:
+        """Say whether victims of a pod group are still being evicted."""
+        return self._is_underway(str(key))
+
+    def _is_underway(self, key: str) -> bool:
+        run = self._underway.get(key)
         if run is None or run.last is None:
             return run is not None
         placed = self._cache.placed(run.last)
         return placed is not None and not placed.pod.is_terminating
 
-    def begin(self, pod: Pod, node_name: str) -> Preempting:
+    def begin(self, preemptor: Preemptor, node_name: str) -> Preempting:
         """Hold a pod at the gate from now on, until the preemption for it ends."""
-        run = self._underway[pod_id(pod)] = Preempting(pod, node_name)
+        run = self._underway[preemptor.key] = Preempting(preemptor, node_name)
         return run
 
     def end(self, run: Preempting) -> None:
         """Hold the pod no longer for this preemption."""
         # The pod may have been let in while the last answer was still to come, and be making room elsewhere by now.
-        if self._underway.get(pod_id(run.pod)) is run:
-            del self._underway[pod_id(run.pod)]
+        if self._underway.get(run.preemptor.key) is run:
+            del self._underway[run.preemptor.key]
 
     def set_out(self, pod: Pod, task: asyncio.Task[Any]) -> None:
         """Note that a pod is on its way, and the task that sees it there."""
@@ -127,60 +165,71 @@ class Evictor:
 
     def start(self, pod: Pod, preemption: Preemption) -> asyncio.Task[None] | None:
         """Hold the pod at the gate and evict its victims beside the loop; nothing is left to do if all are going."""
+        return self._start(Preemptor(pod, (pod,)), preemption)
+
+    def start_for_group(
+        self, group: OwnGroup, pods: Sequence[Pod], nominated: GroupNominated
+    ) -> asyncio.Task[None] | None:
+        """Hold a group at the gate, and evict its victims likewise."""
+        return self._start(Preemptor(group, pods), Preemption(EVERYWHERE, nominated.victims, nominated.pdb_violations))
+
+    def _start(self, preemptor: Preemptor, preemption: Preemption) -> asyncio.Task[None] | None:
         victims = [victim for victim in preemption.victims if not victim.is_terminating]
         if not victims:
             return None
-        run = self._evictions.begin(pod, preemption.node_name)
+        run = self._evictions.begin(preemptor, preemption.node_name)
         return self._tasks.start(self._carry_out(run, victims, preemption.pdb_violations))
 
     async def _carry_out(self, run: Preempting, victims: Sequence[Pod], pdb_violations: int) -> None:
         """Evict the victims; if that fails, the pod is tried again at once."""
-        pod, node_name, environment = run.pod, run.node_name, self._environment
+        preemptor, node_name, environment = run.preemptor, run.node_name, self._environment
         *most, last = victims
         started_at_ns = environment.now_ns()
         try:
-            evicted = (self._evict(victim, pod, node_name) for victim in most)
-            cleared = self._clear_lower_nominations(pod, node_name)
+            evicted = (self._evict(victim, preemptor, node_name) for victim in most)
+            cleared = self._clear_lower_nominations(preemptor, node_name)
             for problem in await asyncio.gather(*evicted, *cleared, return_exceptions=True):
                 if isinstance(problem, BaseException):
                     raise problem
             run.last = last
             binding = self._evictions.binding_of(last)
-            is_turned_back = await self._evict(last, pod, node_name)
+            is_turned_back = await self._evict(last, preemptor, node_name)
         except Exception as error:
             text = str(error) or type(error).__name__
-            environment.tell(Trouble(f"pod {pod.key!r}: making room on node {node_name!r} failed: {text}"))
-            environment.tell(Evicted(pod, len(victims), started_at_ns, True, pdb_violations))
+            subject = preemptor.subject
+            environment.tell(Trouble(f"{preemptor.kind} {subject.key!r}: making room on {node_name!r} failed: {text}"))
+            environment.tell(Evicted(subject, len(victims), started_at_ns, True, pdb_violations))
             self._evictions.end(run)
-            self._queue.activate([pod], environment.now_ns())
+            self._queue.activate(preemptor.pods, environment.now_ns())
         else:
             self._evictions.end(run)
-            environment.tell(Evicted(pod, len(victims), started_at_ns, False, pdb_violations))
+            environment.tell(Evicted(preemptor.subject, len(victims), started_at_ns, False, pdb_violations))
             if is_turned_back and self._evictions.activates_preemptor:
-                await self._activate_once_free(pod, binding)
+                await self._activate_once_free(preemptor, binding)
             else:
-                self._open_gate(pod)
+                self._open_gate(preemptor.pods[0])
 
-    async def _evict(self, victim: Pod, preemptor: Pod, node_name: str) -> bool:
+    async def _evict(self, victim: Pod, preemptor: Preemptor, node_name: str) -> bool:
         """Have a victim go; say whether it was only turned back, so that nobody will tell of its end."""
         environment = self._environment
-        text = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        text = f"Preempted by {preemptor.kind} {preemptor.subject.metadata.uid} on node {node_name}"
         is_turned_back = self._evictions.turn_back(victim)
         if is_turned_back:
             text += " (in kube-scheduler memory)."
         else:
             async with asyncio.timeout(environment.timeouts.write_seconds):
                 await environment.writer.evict(victim, _condition(victim, preemptor))
-        environment.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, preemptor))
+        subject, name = preemptor.subject, preemptor.scheduler_name
+        environment.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, subject, name))
         return is_turned_back
 
-    async def _activate_once_free(self, pod: Pod, binding: asyncio.Task[Any] | None) -> None:
+    async def _activate_once_free(self, preemptor: Preemptor, binding: asyncio.Task[Any] | None) -> None:
         """Let the pod be tried without backing off, once the binding of the last victim has come to its end."""
         if binding is not None:
             await asyncio.wait((binding,), timeout=self._environment.timeouts.write_seconds)
-        self._queue.activate([pod], self._environment.now_ns())
+        self._queue.activate(preemptor.pods, self._environment.now_ns())
 
-    def _clear_lower_nominations(self, pod: Pod, node_name: str) -> list[Coroutine[Any, Any, None]]:
+    def _clear_lower_nominations(self, pod: Preemptor, node_name: str) -> list[Coroutine[Any, Any, None]]:
         """Take the node back from less important pods nominated to it, which would not fit now; tell the cluster."""
         lower = [other for other in self._queue.nominations.on(node_name) if other.priority < pod.priority]
         for other in lower:
@@ -192,16 +241,17 @@ class Evictor:
 
         It backs off as it would have done had it heard of that end now, so that pods that wait no longer come first.
         """
-        entry = self._queue.places.get(pod)
-        if entry is not None and entry.gated_by == PLUGIN:
+        entry = self._queue.get(pod)
+        waiting = entry.group if entry is not None and entry.group is not None else entry
+        if waiting is not None and waiting.gated_by == PLUGIN:
             self._queue.bring_back(pod, self._environment.now_ns())
 
 
-def _condition(victim: Pod, preemptor: Pod) -> Condition:
+def _condition(victim: Pod, preemptor: Preemptor) -> Condition:
     return Condition(
         type="DisruptionTarget",
         status="True",
         reason="PreemptionByScheduler",
-        message=f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+        message=f"{preemptor.scheduler_name}: preempting to accommodate a higher priority {preemptor.kind}",
         observed_generation=victim.metadata.generation,
     )

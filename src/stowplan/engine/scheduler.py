@@ -10,7 +10,7 @@
 One pod at a time up to `permit`, without a pause; binding and everything that is written to the cluster go on beside
 the loop. What the cluster tells meanwhile is applied between two pods, so that a cycle sees a table that does not move.
 Every way out of `place` binds or undoes; `docs/flow.md` has the table of what may fail. `scheduling_cycle.py` chooses,
-`binding_cycle.py` binds, `gang.py` places pods that go together.
+`binding_cycle.py` binds, `group_cycle.py` and `gang.py` place pods that go together.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from stowplan.engine.event_handlers import EventHandlers, placed_on
 from stowplan.engine.failure import Chosen, Failed, Failure, Refused
 from stowplan.engine.gang import GangCycle
 from stowplan.engine.gang_barrier import GangBarriers
+from stowplan.engine.group_cycle import GroupCycle, GroupTools
 from stowplan.engine.parts import ActivePolicy, SchedulerState
 from stowplan.engine.ports import Dropped, Environment, Note, Placed, Trouble
 from stowplan.engine.post_filter import Evictor, find_room
@@ -58,6 +59,7 @@ class Scheduler:
         self._gangs = GangCycle(state, policy, environment, self._barriers, self)
         self._binding = BindingCycle(state, policy, environment, self._tasks, self._barriers)
         self.evictor = Evictor(state.evictions, state.queue, environment, self._tasks)
+        self._groups = GroupCycle(state, policy, environment, GroupTools(self._tasks, self.evictor), self)
 
     # The loop
 
@@ -110,7 +112,10 @@ class Scheduler:
         if entry is None:
             return False
         try:
-            await self._schedule(entry)
+            if entry.group is not None:
+                await self._groups.schedule(entry.group)
+            else:
+                await self._schedule(entry)
         except Exception as error:
             self._rescue(entry, error)
         # Bindings and events get their turn between two pods.
@@ -130,7 +135,7 @@ class Scheduler:
         profile = policy.profiles.get(pod.spec.scheduler_name)
         placed = state.cache.placed(pod)
         if profile is None or pod.is_terminating or (placed is not None and not profile.is_resize(pod)):
-            self._drop(pod, profile)
+            self.drop(pod, profile)
             return
         if profile.name in policy.gang_profiles and placed is None and await self._gangs.schedule(profile, entry):
             return
@@ -145,7 +150,7 @@ class Scheduler:
             case Failed() as failed:
                 self.give_back(entry, failure.of_failed(failed))
 
-    def _drop(self, pod: Pod, profile: Profile | None) -> None:
+    def drop(self, pod: Pod, profile: Profile | None) -> None:
         """Let a pod go that need not be scheduled any more."""
         if profile is None:
             why = f"no profile for schedulerName {pod.spec.scheduler_name!r}"
@@ -245,6 +250,9 @@ class Scheduler:
 
     def _rescue(self, entry: QueuedPod, error: Exception) -> None:
         """Give a pod back whose attempt broke off by a fault of our own; the loop goes on."""
+        if entry.group is not None:
+            self.environment.tell(Trouble(f"the attempt of {entry.group.key} broke off: {error!r}"))
+            return
         placed = self.state.cache.placed(entry.pod)
         if placed is not None and placed.is_assumed:
             self.state.cache.forget(entry.pod)

@@ -45,6 +45,8 @@ class ChoiceInputs:
     ties: TieRule
     sampler: Sampler
     percentage_of_nodes_to_score: int = ALL_NODES
+    #: The rows among which a node is chosen; None for all. Plugins see the others, too.
+    within: Within | None = None
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -56,6 +58,27 @@ class Found(msgspec.Struct, frozen=True):
     count: int
     # Whether these are exactly the rows that the kept ranking is about.
     is_kept: bool
+
+
+class Within:
+    """Some of the rows, and the scores that are kept for them alone."""
+
+    def __init__(self, mask: Mask) -> None:
+        self.mask = mask
+        self._rankings: dict[int, tuple[Kept, Ranking, Journal]] = {}
+
+    def rank(self, profile: Profile, table: Table, pod: Pod, found: Found) -> Ranking:
+        """Score the feasible rows; only what has changed since a pod of the same kind is asked for again."""
+        kept, ranking, journal = self._rankings.get(id(found.kept), (None, None, None))
+        if kept is None or ranking is None or journal is None:
+            journal = Journal()
+            ranking = Ranking(profile, table, journal)
+            ranking.nodes.requests_journal = found.kept.filtering.nodes.requests_journal
+            self._rankings[id(found.kept)] = (found.kept, ranking, journal)
+        else:
+            journal.mark_many(np.flatnonzero(ranking.nodes.feasible_rows != found.feasible).tolist())
+        ranking.refresh(pod, found.feasible)
+        return ranking
 
 
 class LeftByExtenders(msgspec.Struct, frozen=True):
@@ -81,6 +104,7 @@ async def choose(
             return await _choose_among(field, profile, pod, found, extenders)
         pass_by_narrowed(field, found)
         verdict = found.verdict or found.kept.filtering.verdict()
+        verdict = verdict if field.within is None else verdict.within(field.within.mask)
         return Refused(pod, verdict.fit_error(), verdict)
     except PluginError as error:
         if error.point != SIGN:
@@ -145,12 +169,15 @@ def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodSha
     if filtering.pre.rejection is not None:
         return Found(kept, filtering.verdict(), np.zeros(len(field.table), dtype=bool), 0, is_kept=False)
     words = _words_with_nominated(field, kept, pod) if field.nominations.by_node else None
-    if words is None:
+    if words is None and field.within is None:
         return Found(kept, None, filtering.feasible, filtering.feasible_count, is_kept=True)
-    verdict = filtering.verdict()
-    refused = words != 0
-    np.copyto(verdict.words, words, where=refused & (filtering.feasible | (verdict.words != 0)))
-    feasible = filtering.feasible & ~refused
+    verdict, feasible = None, filtering.feasible
+    if words is not None:
+        verdict, refused = filtering.verdict(), words != 0
+        np.copyto(verdict.words, words, where=refused & (filtering.feasible | (verdict.words != 0)))
+        feasible = feasible & ~refused
+    if field.within is not None:
+        feasible = feasible & field.within.mask
     return Found(kept, verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
 
 
@@ -181,6 +208,8 @@ def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_em
         filtering = found.kept.filtering
         found.kept.ranking.refresh(pod, found.feasible, filtering.few, filtering.few_amounts)
         return found.kept.ranking
+    if field.within is not None:
+        return field.within.rank(profile, field.table, pod, found)
     ranking = Ranking(profile, field.table, Journal())
     ranking.refresh(pod, found.feasible)
     return ranking
@@ -196,8 +225,13 @@ def pick(field: ChoiceInputs, total: Scores, found: Found) -> int:
 
 def in_order(field: ChoiceInputs, found: Found) -> Rows:
     """Return the feasible rows in the order in which they are found."""
-    order = field.sampler.order(field.table.order())
+    order = field.sampler.order(_order(field))
     return order[found.feasible[order]]
+
+
+def _order(field: ChoiceInputs) -> Rows:
+    order = field.table.order()
+    return order if field.within is None else order[field.within.mask[order]]
 
 
 # What extenders say
@@ -252,7 +286,7 @@ async def _prioritize(
 
 def sampled(field: ChoiceInputs, found: Found, enough: int) -> Found:
     """Keep only as many feasible rows as are to be found."""
-    feasible = field.sampler.sample(field.table.order(), found.feasible, enough)
+    feasible = field.sampler.sample(_order(field), found.feasible, enough)
     if np.array_equal(feasible, found.feasible):
         return found
     return Found(found.kept, found.verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
@@ -260,7 +294,7 @@ def sampled(field: ChoiceInputs, found: Found, enough: int) -> Found:
 
 def _beyond_sample(field: ChoiceInputs, found: Found, enough: int) -> Mask | None:
     """Return the rows that the next sample does not get to; None if it gets to all."""
-    walked = field.sampler.order(field.table.order())
+    walked = field.sampler.order(_order(field))
     positions = np.flatnonzero(found.feasible[walked])
     if len(positions) <= enough:
         return None
@@ -276,7 +310,7 @@ def _enough(field: ChoiceInputs, profile: Profile, extenders: Extenders | None) 
         percentage = field.percentage_of_nodes_to_score
     if not profile.score and (extenders is None or not wants_every_node(extenders.members)):
         return 1
-    nodes = len(field.table.nodes)
+    nodes = len(field.table.nodes) if field.within is None else int(np.count_nonzero(field.within.mask))
     return nodes if percentage >= ALL_NODES else nodes_to_find(nodes, percentage)
 
 

@@ -30,10 +30,12 @@ from typing import Any, ClassVar, Final
 
 from stowplan.config.declarations import PluginArgs
 from stowplan.framework.changes import Action
+from stowplan.framework.pod_groups import GroupAttempt, GroupNominated, NotYet, PlacedIn, Placement, Progress
 from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import OwnGroup
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 
@@ -84,6 +86,8 @@ class Attempt:
     suppose: Callable[[Nodes], Words]
     #: The plugins that PreFilter got to before it was over; None for all of them.
     prepared: frozenset[str] | None = None
+    #: The same as `suppose` after pods were suspended, anywhere in the cluster (`handle.pods.suspend`).
+    ask_again: Callable[[Nodes], Words] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,14 @@ class Arranged:
 
     rejection: Rejection
     errand: Errand
+
+
+@dataclass(frozen=True, slots=True)
+class GroupArranged:
+    """Answer of `pod_group_post_filter`: something is done beside the cycle that may help; others go on."""
+
+    rejection: Rejection
+    errands: tuple[Errand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +217,10 @@ class QueueSort(Plugin):
     def sort_key(self, pod: Pod, queued_at: float) -> Any:
         """Return a key; the pod with the smallest is tried first. Exactly one plugin sorts the queue."""
 
+    def group_sort_key(self, group: OwnGroup, pods: Sequence[Pod], queued_at: float) -> Any:
+        """Return the key of a pod group that waits as one, with these pods; by default that of the first pod."""
+        return self.sort_key(pods[0], queued_at)
+
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
@@ -242,6 +258,9 @@ class PreFilter(Plugin):
 
 
 class Filter(Plugin):
+    #: Whether the answer for a row depends on that row and the pod alone, whatever is on the others.
+    looks_at_rows_alone: ClassVar[bool] = False
+
     @abstractmethod
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         """Yield `reject(mask, reason)` for rows that cannot take the pod. `state` is what your `pre_filter` returned.
@@ -343,6 +362,30 @@ class PostBind(Plugin):
         """Called when the pod is bound; for tidying up. Nothing depends on it."""
 
 
+class PodGroupPostFilter(Plugin):
+    @abstractmethod
+    def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupNominated | GroupArranged | Rejection:
+        """Called when a pod group found no place, to make room for all of it; otherwise as `post_filter`."""
+
+
+class PlacementGenerate(Plugin):
+    @abstractmethod
+    def placements(self, group: OwnGroup, nodes: Nodes, within: Mask | None) -> Sequence[Placement] | Rejection:
+        """Return the sets of nodes that a pod group may go to as a whole, among the rows `within` (None: all)."""
+
+
+class PlacementFeasible(Plugin):
+    @abstractmethod
+    def placement_feasible(self, group: OwnGroup, progress: Progress) -> Rejection | NotYet | None:
+        """Called before the first pod of a group and after each: is it enough (None), not yet, or never?"""
+
+
+class PlacementScore(Plugin):
+    @abstractmethod
+    def score_placements(self, group: OwnGroup, nodes: Nodes, found: Sequence[PlacedIn]) -> Sequence[int]:
+        """Return a score from 0 to 100 for each placement in which the group fits; `nodes` are without its pods."""
+
+
 #: Extension points and the classes a plugin inherits to take part in them.
 POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
     "pre_enqueue": (PreEnqueue,),
@@ -350,6 +393,7 @@ POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
     "pre_filter": (PreFilter,),
     "filter": (Filter, FilterNode),
     "post_filter": (PostFilter,),
+    "pod_group_post_filter": (PodGroupPostFilter,),
     "pre_score": (PreScore,),
     "score": (Score, ScoreNode),
     "reserve": (Reserve,),
@@ -357,4 +401,6 @@ POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
     "pre_bind": (PreBind,),
     "bind": (Bind,),
     "post_bind": (PostBind,),
+    "placement_generate": (PlacementGenerate,),
+    "placement_score": (PlacementScore,),
 }

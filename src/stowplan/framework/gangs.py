@@ -1,13 +1,12 @@
-"""What a gang is: pods that are placed together or not at all, and who says which pods those are.
+"""The community's gangs: pods that are placed together or not at all, and who says which pods those are.
 
-A plugin that is a `GangSource` knows one flavour of pod groups. It keeps a pod out of the queue until its gang is
-there; from then on `engine.gang` takes over and places the gang as a whole.
+A plugin that is a `GangSource` keeps a pod out of the queue until its gang is there; from then on `engine.gang` takes
+over and places the gang as a whole. Kubernetes' own groups are another matter: `pod_groups.py`.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -15,12 +14,12 @@ import msgspec
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited, PreEnqueue, Requeue, refuse
-from stowplan.framework.handle import Handle
+from stowplan.framework.handle import GroupLister, Handle
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
 from stowplan.model.meta import ResourceList
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import AnyPodGroup, GroupKey
+from stowplan.model.pod_group import AnyPodGroup, CompositePodGroup, GroupKey
 
 #: Both flavours of group are awaited under their common kind; the hints tell them apart.
 POD_GROUP: Final = "PodGroup"
@@ -40,15 +39,6 @@ class Gang(msgspec.Struct, frozen=True):
     timeout_seconds: float | None = None
     #: How long a refused gang is left alone.
     backoff_seconds: float = 0.0
-
-
-class GroupLister(Protocol):
-    """Read access to groups and their members."""
-
-    def get(self, key: GroupKey) -> AnyPodGroup | None: ...
-
-    def members(self, key: GroupKey) -> Collection[Pod]:
-        """Return the pods that name a group and are not about to end, on a node or not."""
 
 
 class GangHandle(Handle, Protocol):
@@ -80,7 +70,7 @@ class GangSource(PreEnqueue, Requeue):
         group = self._groups.get(key)
         if group is None:
             return refuse(f"waiting for {key} to be created")
-        gang = self.read(group)
+        gang = self.read(group) if not isinstance(group, CompositePodGroup) else None
         if gang is None:
             return None
         created, needed = len(self._groups.members(key)), gang.min_member

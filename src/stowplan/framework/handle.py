@@ -14,6 +14,7 @@ from stowplan.config.feature_gates import FeatureGates
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import AnyPodGroup, CompositePodGroup, GroupKey, OwnGroup
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 
@@ -179,12 +180,30 @@ class PlacedPod(Protocol):
     @property
     def shape(self) -> PodShape: ...
 
+    @property
+    def node_name(self) -> str: ...
+
 
 class PlacedPods(Protocol):
     """The pods of the nodes, assumed ones included."""
 
     def by_importance(self, node_name: str) -> Sequence[PlacedPod]:
         """Return the pods of a node, the most important first."""
+
+    def pods(self) -> Iterable[PlacedPod]:
+        """Return the pods of all nodes, and of nodes that are not known (any more)."""
+
+    def placed(self, pod: Pod) -> PlacedPod | None:
+        """Return where a pod is."""
+
+    def has_node(self, name: str) -> bool:
+        """Say whether a node is known."""
+
+    def suspend(self, pod: Pod) -> None:
+        """Suppose for a while that a pod is not there; whoever does so resumes it before answering."""
+
+    def resume(self, pod: Pod) -> None:
+        """Take back `suspend`."""
 
 
 class NominatedPods(Protocol):
@@ -207,6 +226,33 @@ class RunningEvictions(Protocol):
     def is_underway(self, pod: Pod) -> bool:
         """Say whether victims of `pod` are still being evicted; it is not to be tried meanwhile."""
 
+    def is_underway_for(self, key: GroupKey) -> bool:
+        """Say whether victims of a pod group are still being evicted; its pods are not to be tried meanwhile."""
+
+
+class GroupLister(Protocol):
+    """Read access to groups and their members."""
+
+    def get(self, key: GroupKey) -> AnyPodGroup | CompositePodGroup | None: ...
+
+    def members(self, key: GroupKey) -> Collection[Pod]:
+        """Return the pods that name a group, on a node or not."""
+
+    def scheduled(self, key: GroupKey) -> Collection[Pod]:
+        """Return the pods of a group, or of all groups in it, that have a node."""
+
+    def nodes_in_use(self) -> Collection[str]:
+        """Return the nodes that pods of groups are on."""
+
+    def tree_of(self, key: GroupKey) -> OwnGroup | None:
+        """Return the root of the tree that a group is in; None if the group, or one above it, is not there."""
+
+    def children(self, key: GroupKey) -> Sequence[OwnGroup]:
+        """Return the groups in a group, the oldest first."""
+
+    def pods_in(self, root: GroupKey) -> Collection[Pod]:
+        """Return the pods of a group, or of all groups in it, on a node or not."""
+
 
 class PreemptingHandle(Handle, Protocol):
     """The handle of a scheduler that makes room, for plugins that preempt."""
@@ -219,6 +265,9 @@ class PreemptingHandle(Handle, Protocol):
 
     @property
     def evictions(self) -> RunningEvictions: ...
+
+    @property
+    def groups(self) -> GroupLister: ...
 
     def asks_before_preempting(self, pod: Pod) -> bool:
         """Say whether somebody outside has to agree before room is made for `pod`."""

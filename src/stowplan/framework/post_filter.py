@@ -1,4 +1,7 @@
-"""PostFilter: what is left to try when no node can take a pod, plugin after plugin until one finds a way."""
+"""PostFilter: what is left to try when no node can take a pod, plugin after plugin until one finds a way.
+
+PodGroupPostFilter is the same for a group of pods.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from stowplan.framework import contract, plugin_faults
 from stowplan.framework.kept.filtering import Filtering
 from stowplan.framework.plugin_faults import PluginError
+from stowplan.framework.pod_groups import GroupAttempt, GroupNominated
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Code, Rejection, Verdict
+from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.pod import Pod
+from stowplan.table.nodes import Nodes
 
 Answer = contract.Nominated | contract.Proposed | contract.Withdrawn | contract.Arranged | Rejection
 
@@ -51,7 +58,17 @@ def settled(made: PostFiltered, candidates: Sequence[contract.Preemption]) -> Po
 
 def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> contract.Attempt:
     """Return what the plugins are told about an attempt that the filters ended."""
-    return contract.Attempt(verdict, filtering.nodes, partial(filtering.suppose, pod), filtering.pre.prepared)
+    again = partial(_ask_again, filtering, pod, filtering.pre.skipped)
+    return contract.Attempt(verdict, filtering.nodes, partial(filtering.suppose, pod), filtering.pre.prepared, again)
+
+
+def _ask_again(filtering: Filtering, pod: Pod, skipped: frozenset[str], nodes: Nodes) -> Words:
+    """Ask about rows as they are now those who had something to say before."""
+    filtering.refresh(pod)
+    rejection = filtering.pre.rejection
+    if rejection is not None and rejection.plugin not in skipped:
+        return np.full(len(nodes), filtering.vocabulary.number(rejection), dtype=np.int32)
+    return filtering.suppose(pod, nodes, skipped)
 
 
 def run_post_filter(profile: Profile, pod: Pod, attempt: contract.Attempt) -> PostFiltered:
@@ -99,4 +116,60 @@ def _ask(profile: Profile, plugin: contract.PostFilter, pod: Pod, attempt: contr
     if not isinstance(answer, Answer):
         problem = f"it answers with Nominated, Proposed, Withdrawn, Arranged or refuse(...), got {answer!r:.60}"
         raise PluginError(plugin.name, "PostFilter", pod, problem)
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFiltered:
+    """What the plugins came to for a group: where its pods will go, or what is to be said; `error` if one failed."""
+
+    nominated: GroupNominated | None = None
+    reasons: tuple[str, ...] = ()
+    error: str = ""
+    errands: tuple[contract.Errand, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What follows in the message of the failed attempt."""
+        return self.nominated.message if self.nominated is not None else ", ".join(self.reasons)
+
+
+def run_group_post_filter(profile: Profile, attempt: GroupAttempt) -> GroupFiltered:
+    """Ask the plugins in order: a way, an error or an unresolvable rejection ends it, other rejections add up."""
+    reasons: tuple[str, ...] = ()
+    errands: tuple[contract.Errand, ...] = ()
+    for plugin in profile.pod_group_post_filter:
+        answer = _ask_about_group(profile, plugin, attempt)
+        if isinstance(answer, GroupNominated):
+            return GroupFiltered(answer, errands=errands)
+        if isinstance(answer, contract.GroupArranged):
+            errands += answer.errands
+        rejection = answer.rejection if isinstance(answer, contract.GroupArranged) else answer
+        if rejection.code is Code.ERROR:
+            text = f'error in "{plugin.name}" PodGroupPostFilter plugins: {", ".join(rejection.reasons)}'
+            return GroupFiltered(error=text, errands=errands)
+        if rejection.code is Code.UNRESOLVABLE:
+            return GroupFiltered(reasons=rejection.reasons, errands=errands)
+        reasons += rejection.reasons
+    return GroupFiltered(reasons=reasons, errands=errands)
+
+
+def _ask_about_group(
+    profile: Profile, plugin: contract.PodGroupPostFilter, attempt: GroupAttempt
+) -> GroupNominated | contract.GroupArranged | Rejection:
+    blame = (plugin.name, "PodGroupPostFilter", attempt.pods[0])
+    started_ns = profile.stopwatch.now_ns()
+    late = ""
+    try:
+        answer = plugin.pod_group_post_filter(attempt)
+    except plugin_faults.FAULTS as error:
+        profile.stopwatch.trace(error, blame)
+        return Rejection((plugin_faults.spelled(error),), Code.ERROR)
+    finally:
+        late = profile.stopwatch.stop(started_ns, blame)
+    if late:
+        return Rejection((late,), Code.ERROR)
+    if not isinstance(answer, GroupNominated | contract.GroupArranged | Rejection):
+        problem = f"it answers with GroupNominated, GroupArranged or refuse(...), got {answer!r:.60}"
+        return Rejection((problem,), Code.ERROR)
     return answer

@@ -13,7 +13,7 @@ from typing import Any, Final
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework import changes, contract, plugin_faults
 from stowplan.framework.changes import ANYTHING, NODE, Action
-from stowplan.framework.contract import POINTS, Awaited, Plugin, Requeue
+from stowplan.framework.contract import POINTS, Awaited, PlacementFeasible, Plugin, Requeue
 from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
@@ -37,6 +37,9 @@ class Profile:
     pre_bind: tuple[contract.PreBind, ...] = ()
     bind: tuple[contract.Bind, ...] = ()
     post_bind: tuple[contract.PostBind, ...] = ()
+    pod_group_post_filter: tuple[contract.PodGroupPostFilter, ...] = ()
+    placement_generate: tuple[contract.PlacementGenerate, ...] = ()
+    placement_score: tuple[tuple[contract.PlacementScore, int], ...] = ()
     percentage_of_nodes_to_score: int | None = None
     #: Plugins that may read more of a pod than its signature holds: all of the spec, annotations, and what they `sign`.
     foreign: tuple[Plugin, ...] = ()
@@ -52,6 +55,11 @@ class Profile:
     @property
     def handles_resizes(self) -> bool:
         return self.gates.enabled("InPlacePodVerticalScalingSchedulerPreemption")
+
+    @property
+    def placement_feasible(self) -> tuple[PlacementFeasible, ...]:
+        """Who says whether a group has found enough; no point that a configuration names."""
+        return tuple(plugin for plugin in self.pre_enqueue if isinstance(plugin, PlacementFeasible))
 
     @property
     def foreign_names(self) -> frozenset[str]:
@@ -118,13 +126,15 @@ def _signed_by(plugin: Plugin, pod: Pod) -> Hashable:
 
 #: The name under which the rejection of an extender is known; nobody can say what would change its mind.
 EXTENDER: Final = "Extender"
+#: The points at which plugins have weights.
+WEIGHED: Final = ("score", "placement_score")
 EVERYTHING: Final = (Awaited(ANYTHING, Action.ALL),)
 
 
 def awaited_by(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
     """Return what each plugin of the profile awaits; those that do not say await everything."""
     # Whoever only scores or sorts rejects nobody.
-    points = (point for point in POINTS if point not in ("queue_sort", "pre_score", "score"))
+    points = (point for point in POINTS if point not in ("queue_sort", "pre_score", *WEIGHED))
     plugins = {plugin.name: unwrapped(plugin) for point in points for plugin in getattr(profile, point)}
     awaited = {
         name: _of_release(plugin.events(), profile.gates) if isinstance(plugin, Requeue) else EVERYTHING
@@ -135,8 +145,8 @@ def awaited_by(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
 
 def listed_by(profile: Profile) -> dict[str, tuple[str, ...]]:
     """Return the kinds of objects that each plugin of the profile lists."""
-    scoring = [plugin for plugin, _ in profile.score]
-    others = (plugin for point in POINTS if point != "score" for plugin in getattr(profile, point))
+    scoring = [plugin for plugin, _ in (*profile.score, *profile.placement_score)]
+    others = (plugin for point in POINTS if point not in WEIGHED for plugin in getattr(profile, point))
     return {plugin.name: unwrapped(plugin).lists for plugin in (*others, *scoring)}
 
 

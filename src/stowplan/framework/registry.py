@@ -31,7 +31,7 @@ from stowplan.framework.handle import Handle
 from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.plugin_class import points_of
-from stowplan.framework.profile import Profile, problem_with_events
+from stowplan.framework.profile import WEIGHED, Profile, problem_with_events
 
 GROUP = "stowplan.plugins"
 T = TypeVar("T", ListedPlugin, PluginConfig)
@@ -114,11 +114,10 @@ class Registry:
             for point, classes in POINTS.items()
         }
         plain: dict[str, Any] = {
-            point: tuple(plugin for plugin, _ in at[point]) for point in POINTS if point != "score"
+            point: tuple(at[point] if point in WEIGHED else (plugin for plugin, _ in at[point])) for point in POINTS
         }
         return Profile(
             name=config.scheduler_name,
-            score=tuple(at["score"]),
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             foreign=tuple(plugin for name, plugin in instances.items() if name not in self._in_tree),
             signing=tuple(plugin for plugin in instances.values() if isinstance(plugin, TellsApart)),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -74,6 +74,8 @@ class Verdict:
     narrowed_to: frozenset[str] | None = None
     narrowed_by: tuple[str, ...] = ()
     skipped: frozenset[str] = field(default_factory=frozenset)
+    #: The plugins that PreFilter got to before it was over.
+    prepared: frozenset[str] = frozenset()
     #: What extenders said of nodes that nobody else knows; upstream counts it.
     strangers: tuple[Rejection, ...] = ()
 
@@ -89,6 +91,12 @@ class Verdict:
             return np.zeros(len(self.words), dtype=bool)
         passed: Mask = self.words == 0
         return passed if self.evaluated is None else passed & self.evaluated
+
+    def within(self, rows: Mask) -> Verdict:
+        """Return what was decided about some of the rows, as if there were no others."""
+        names = [self.names[row] for row in np.flatnonzero(rows).tolist()]
+        evaluated = None if self.evaluated is None else self.evaluated[rows]
+        return replace(self, words=self.words[rows], names=names, evaluated=evaluated)
 
     def rejection(self, row: int) -> Rejection | None:
         """Return the first rejection of a row, None if it is feasible or was not evaluated."""

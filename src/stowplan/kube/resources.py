@@ -21,7 +21,7 @@ from stowplan.model.kinds import Namespace, PodDisruptionBudget, ReplicaSet, Rep
 from stowplan.model.meta import ApiObject, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import COMMUNITY_GROUP, CommunityPodGroup, PodGroup
+from stowplan.model.pod_group import COMMUNITY_GROUP, CommunityPodGroup, CompositePodGroup, PodGroup
 from stowplan.model.storage import (
     CSIDriver,
     CSINode,
@@ -107,6 +107,8 @@ PODS = ApiResource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.ph
 BETA_TAINT_RULES = ApiResource(
     "DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules", BetaDeviceTaintRule
 )
+#: Where 1.36 has pod groups.
+ALPHA_POD_GROUPS = ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup)
 
 #: Another API than Kubernetes' own has pod groups, too; their kind is the same.
 COMMUNITY_POD_GROUP = "CommunityPodGroup"
@@ -135,7 +137,10 @@ RESOURCES: Mapping[str, ApiResource] = MappingProxyType(
             ApiResource("ResourceSlice", _RESOURCE, "resourceslices", ResourceSlice),
             ApiResource("DeviceClass", _RESOURCE, "deviceclasses", DeviceClass),
             ApiResource("DeviceTaintRule", _RESOURCE, "devicetaintrules", DeviceTaintRule),
-            ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup),
+            ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1beta1", "podgroups", PodGroup),
+            ApiResource(
+                "CompositePodGroup", "/apis/scheduling.k8s.io/v1alpha3", "compositepodgroups", CompositePodGroup
+            ),
         )
     }
 )

@@ -31,6 +31,7 @@ from stowplan.model import decode
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import PodGroup
 from stowplan.model.timestamps import format_time
 
 # How long a binding may stay in doubt, from the first fault; an API server that restarts is back by then.
@@ -78,6 +79,8 @@ class Writes:
         self._client, self._now, self._draw, self._may_write = client, now, draw, may_write
         #: Whether a binding is posted again after a fault of the server that may pass.
         self.retries_binding = True
+        #: Where the status of pod groups is written to; it is for whoever makes it to say which release it is.
+        self.pod_groups = RESOURCES["PodGroup"]
         #: Turned off by a server that reads nothing but JSON.
         self._is_binary = client.writes_binary
 
@@ -179,7 +182,24 @@ class Writes:
             if not error.is_not_found:
                 raise
 
-    async def _persist(self, pod: Pod, request: ApiRequest) -> None:
+    async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
+        """Patch a condition of a pod group; raise PodGoneError if another of that name is there instead."""
+        known = next((one for one in group.status.conditions if one.type == condition.type), None)
+        written: dict[str, Any] = {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+            "observedGeneration": condition.observed_generation,
+        }
+        since = None if known is None or known.status != condition.status else known.last_transition_time
+        written["lastTransitionTime"] = format_time(since or self._now())
+        path = f"{self.pod_groups.path_of(group.namespace, group.name)}/status"
+        metadata = {"uid": group.uid} if group.uid else {}
+        body = msgspec.json.encode({"metadata": metadata, "status": {"conditions": [written]}})
+        await self._persist(group, ApiRequest("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH))
+
+    async def _persist(self, pod: Pod | PodGroup, request: ApiRequest) -> None:
         try:
             await _persist(self._client, request, self._draw, self._check, lambda error: error.is_about_another)
         except ApiError as error:

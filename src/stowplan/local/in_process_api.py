@@ -42,6 +42,7 @@ from stowplan.model import decode
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import PodGroup
 
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
@@ -143,6 +144,9 @@ class InProcessWriter:
 
     async def evict(self, victim: Pod, condition: Condition) -> None:
         await self._others.evict(victim, condition)
+
+    async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
+        await self._others.update_group_status(group, condition)
 
     @property
     def object_writer(self) -> ObjectWriter:

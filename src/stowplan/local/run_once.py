@@ -21,7 +21,7 @@ from stowplan.local.cluster import LocalCluster
 from stowplan.local.manifests import ManifestError
 from stowplan.local.outcome import ClusterOutcome, Knowledge, find_shortfalls, key_of, outcome_of
 from stowplan.local.up import UpOptions, View, open_cluster, published, told_to_stop, until_first
-from stowplan.queue.entry import Place
+from stowplan.queue.entry import Place, QueuedPod
 
 MOST_EXPLAINED: Final = 5
 _LOOK_AGAIN_SECONDS: Final = 0.02
@@ -104,8 +104,9 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Cluste
     pods = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
     ours = [pod for pod in pods.values() if pod["metadata"]["uid"] not in placed_before]
     replica = cluster.scheduler.replica
-    entries = replica.scheduler.state.queue.places.entries.values()
-    held = {entry.pod.key: ", ".join(entry.gate_reasons) for entry in entries if entry.place is Place.GATED}
+    queue = replica.scheduler.state.queue
+    entries = [*queue.places.entries.values(), *(queue.groups or ())]
+    held = {entry.pod.key: _why_held(entry) for entry in entries if entry.where in (Place.GATED, Place.INCOMPLETE)}
     faults = {entry.pod.key: entry.gate_fault for entry in entries if entry.gate_fault}
     cache = replica.scheduler.state.cache
     on_nodes = (one for name in cache.table.row_of for one in cache.pods_on(name))
@@ -113,6 +114,13 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Cluste
     known = Knowledge(replica.cluster.profiles, held, faults, assumed)
     outcome = outcome_of(ours, known, before.keys() - pods.keys())
     return msgspec.structs.replace(outcome, unmade=find_shortfalls(cluster.api))
+
+
+def _why_held(entry: QueuedPod) -> str:
+    if entry.where is Place.INCOMPLETE:
+        return "its pod group is not there"
+    reasons = entry.gate_reasons or (entry.group.gate_reasons if entry.group is not None else ())
+    return ", ".join(reasons)
 
 
 async def _explain(cluster: LocalCluster, outcome: ClusterOutcome, options: UpOptions) -> dict[str, str]:

@@ -26,7 +26,7 @@ from stowplan.local import api_endpoint, initial_objects
 from stowplan.local.apply import Applier
 from stowplan.local.cluster import ClusterOptions, LocalCluster
 from stowplan.local.initial_objects import InitialObjects, Progress
-from stowplan.queue.entry import Place
+from stowplan.queue.entry import POOLED, Place
 
 REST_FACTOR: Final = 30
 SECOND_NS: Final = 1_000_000_000
@@ -253,14 +253,14 @@ class ActivityCounter:
 
     def _waiting(self) -> dict[str, int]:
         queue = self._replica.scheduler.state.queue
-        found = Counter(entry.place.value for entry in queue.places.entries.values())
+        members = queue.groups or ()
+        found = Counter(entry.where.value for entry in (*queue.places.entries.values(), *members))
         if len(queue.in_flight):
             found[Place.IN_FLIGHT.value] = len(queue.in_flight)
         return dict(found)
 
     def _reasons(self) -> list[tuple[str, int]]:
-        tries = (
-            self._replica.timeline.tries(entry.pod)
-            for entry in self._replica.scheduler.state.queue.places.unschedulable
-        )
+        queue = self._replica.scheduler.state.queue
+        refused = [one for one in queue.places.entries.values() if one.place in POOLED]
+        tries = (self._replica.timeline.tries(entry.pod) for entry in (*refused, *(queue.groups or ())))
         return Counter(found[-1].message for found in tries if found).most_common(MOST_REASONS)

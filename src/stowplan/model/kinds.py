@@ -173,4 +173,5 @@ _CLASSES = _kinds_in(device_pool, dra, node, pod, pod_group, storage, sys.module
 
 KINDS: Mapping[tuple[str, str], type[ApiObject]] = MappingProxyType(
     {(kind().api_version, kind().kind): kind for kind in sorted(_CLASSES, key=lambda kind: kind.__name__)}
+    | {("scheduling.k8s.io/v1alpha2", "PodGroup"): pod_group.PodGroup}
 )

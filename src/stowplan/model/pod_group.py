@@ -1,8 +1,9 @@
 """Groups of pods that are scheduled together, in both flavours, and the workloads they are made from.
 
-Kubernetes' own `PodGroup` (scheduling.k8s.io/v1alpha2) is named by a pod's `spec.schedulingGroup`; the community's
+Kubernetes' own `PodGroup` (scheduling.k8s.io, v1beta1 since 1.37, v1alpha2 before) is named by a pod's
+`spec.schedulingGroup`, and may be a child of a `CompositePodGroup` (v1alpha3); the community's
 (scheduling.x-k8s.io/v1alpha1) by a label. They share a kind and nothing else, so a group is known by its API group too:
-`GroupKey`. What a group asks of the scheduler is read in `framework/gangs.py`.
+`GroupKey`. `framework/pod_groups.py` says what is asked about Kubernetes' own, `framework/gangs.py` reads the others.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from stowplan.model.meta import Condition, Int32, Namespaced, Part, ResourceList
 from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 
 OWN_GROUP: Final = "scheduling.k8s.io"
+#: In the place of the API group, for a group of groups: it shares no names with the groups of pods.
+COMPOSITE: Final = "scheduling.k8s.io/CompositePodGroup"
 COMMUNITY_GROUP: Final = "scheduling.x-k8s.io"
 #: The label by which a pod joins a group of the community's flavour.
 COMMUNITY_LABEL: Final = f"{COMMUNITY_GROUP}/pod-group"
@@ -33,7 +36,12 @@ class GroupKey(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f'pod group "{self.namespace}/{self.name}"'
+        return f'{"composite " if self.is_composite else ""}pod group "{self.namespace}/{self.name}"'
+
+    @property
+    def is_composite(self) -> bool:
+        """Whether it is a group of groups."""
+        return self.api_group == COMPOSITE
 
 
 def own_group(pod: Pod) -> GroupKey | None:
@@ -82,8 +90,25 @@ class SchedulingConstraints(Part, frozen=True, kw_only=True):
     topology: tuple[TopologyConstraint, ...] = ()
 
 
+class SingleDisruption(Part, frozen=True, kw_only=True):
+    """Members may be preempted one by one."""
+
+
+class WholeDisruption(Part, frozen=True, kw_only=True):
+    """Whoever preempts a member preempts all of them."""
+
+
+class DisruptionMode(Part, frozen=True, kw_only=True):
+    """At most one is set."""
+
+    single: SingleDisruption | None = None
+    all: WholeDisruption | None = None
+
+
 class WorkloadReference(Part, frozen=True, kw_only=True):
     workload_name: str = ""
+    #: Called `podGroupTemplateName` in v1alpha2.
+    template_name: str = ""
     pod_group_template_name: str = ""
 
 
@@ -92,18 +117,43 @@ class TemplateReference(Part, frozen=True, kw_only=True):
 
 
 class GroupTerms(Part, frozen=True, kw_only=True):
-    """How a group is scheduled; `disruption_mode` "Pod" lets members be preempted alone, "PodGroup" only together."""
+    """How a group is scheduled.
+
+    `disruption_mode` is a text in v1alpha2: "Pod" lets members be preempted alone, "PodGroup" only together.
+    `preemption_policy` is the default of pods if it is empty.
+    """
 
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
     scheduling_constraints: SchedulingConstraints | None = None
     resource_claims: tuple[PodResourceClaim, ...] = ()
-    disruption_mode: str = "Pod"
+    disruption_mode: DisruptionMode | str | None = None
     priority_class_name: str = ""
     priority: Int32 = 0
+    preemption_policy: str = ""
+
+    @property
+    def is_disrupted_as_a_whole(self) -> bool:
+        """Whether its pods are preempted together or not at all."""
+        mode = self.disruption_mode
+        return mode.all is not None if isinstance(mode, DisruptionMode) else mode == "PodGroup"
+
+    @property
+    def topology_key(self) -> str | None:
+        """The label of which all nodes of the group must have one value; None if it asks for nothing."""
+        constraints = self.scheduling_constraints
+        return constraints.topology[0].key if constraints is not None and constraints.topology else None
 
 
 class PodGroupSpec(GroupTerms, frozen=True, kw_only=True):
+    parent_composite_pod_group_name: str = ""
+    workload_ref: WorkloadReference | None = None
     pod_group_template_ref: TemplateReference | None = None
+
+    @property
+    def min_count(self) -> int:
+        """How many pods must find a place at the same time."""
+        gang = self.scheduling_policy.gang
+        return gang.min_count if gang is not None else 1
 
 
 class PodGroupStatus(Part, frozen=True, kw_only=True):
@@ -112,7 +162,7 @@ class PodGroupStatus(Part, frozen=True, kw_only=True):
 
 
 class PodGroup(Namespaced, frozen=True, kw_only=True):
-    api_version: str = always("scheduling.k8s.io/v1alpha2")
+    api_version: str = always("scheduling.k8s.io/v1beta1")
     kind: str = always("PodGroup")
     spec: PodGroupSpec = PodGroupSpec()
     status: PodGroupStatus = PodGroupStatus()
@@ -120,6 +170,74 @@ class PodGroup(Namespaced, frozen=True, kw_only=True):
     @property
     def group_key(self) -> GroupKey:
         return GroupKey(OWN_GROUP, self.namespace, self.name)
+
+    @property
+    def parent_key(self) -> GroupKey | None:
+        """The group of groups that it is a part of."""
+        return _parent(self.namespace, self.spec.parent_composite_pod_group_name)
+
+
+class CompositeGangPolicy(Part, frozen=True, kw_only=True):
+    """All or nothing: at least `min_group_count` of the groups in it must find a place at the same time."""
+
+    min_group_count: Positive = 0
+
+
+class CompositeSchedulingPolicy(Part, frozen=True, kw_only=True):
+    """Exactly one is set."""
+
+    basic: BasicPolicy | None = None
+    gang: CompositeGangPolicy | None = None
+
+
+class CompositePodGroupSpec(Part, frozen=True, kw_only=True):
+    parent_composite_pod_group_name: str = ""
+    scheduling_policy: CompositeSchedulingPolicy = CompositeSchedulingPolicy()
+    scheduling_constraints: SchedulingConstraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    priority_class_name: str = ""
+    priority: Int32 = 0
+    preemption_policy: str = ""
+
+    @property
+    def is_disrupted_as_a_whole(self) -> bool:
+        return self.disruption_mode is not None and self.disruption_mode.all is not None
+
+    @property
+    def topology_key(self) -> str | None:
+        constraints = self.scheduling_constraints
+        return constraints.topology[0].key if constraints is not None and constraints.topology else None
+
+    @property
+    def min_count(self) -> int:
+        """How many of its groups must find a place at the same time."""
+        gang = self.scheduling_policy.gang
+        return gang.min_group_count if gang is not None else 1
+
+
+class CompositePodGroup(Namespaced, frozen=True, kw_only=True):
+    """A group of groups: the root of such a tree is scheduled as one."""
+
+    api_version: str = always("scheduling.k8s.io/v1alpha3")
+    kind: str = always("CompositePodGroup")
+    spec: CompositePodGroupSpec = CompositePodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+    @property
+    def group_key(self) -> GroupKey:
+        return GroupKey(COMPOSITE, self.namespace, self.name)
+
+    @property
+    def parent_key(self) -> GroupKey | None:
+        return _parent(self.namespace, self.spec.parent_composite_pod_group_name)
+
+
+def _parent(namespace: str, name: str) -> GroupKey | None:
+    return GroupKey(COMPOSITE, namespace, name) if name else None
+
+
+#: What a tree of groups is made of.
+OwnGroup = PodGroup | CompositePodGroup
 
 
 class CommunityPodGroupSpec(Part, frozen=True, kw_only=True):

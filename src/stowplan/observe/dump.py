@@ -17,7 +17,7 @@ from stowplan.config.feature_gates import FeatureGates
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, pod_id
 from stowplan.observe.logs import Log
-from stowplan.queue.entry import Place
+from stowplan.queue.entry import BACKING_OFF, POOLED, Place
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.queue.validate import contents, validate_queue
 from stowplan.table.resources import Resources
@@ -75,9 +75,14 @@ def nodes_text(cache: Cache, queue: SchedulingQueue) -> str:
 
 def queue_summary(queue: SchedulingQueue, gates: FeatureGates) -> str:
     """Count who waits, in upstream's words for where."""
-    places = queue.places
+    found = {place: len(pods) for place, pods in contents(queue).items()}
+    backing_off, pooled = (sum(found[place] for place in places) for places in (BACKING_OFF, POOLED))
     pool = "unschedulableEntities" if gates.changed("DumpNamesEntities") else "unschedulablePods"
-    return f"activeQ:{len(places.active)}; backoffQ:{len(places.backoff)}; {pool}:{len(places.unschedulable)}"
+    text = f"activeQ:{found[Place.ACTIVE]}; backoffQ:{backing_off}; {pool}:{pooled}"
+    if queue.groups is None:
+        return text
+    pending, incomplete = found[Place.PENDING], found[Place.INCOMPLETE]
+    return f"{text}; pendingPodGroupMemberPods:{pending}; incompletePodGroupPods:{incomplete}"
 
 
 def queue_text(queue: SchedulingQueue) -> str:

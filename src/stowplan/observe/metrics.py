@@ -28,7 +28,7 @@ from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
 from stowplan.observe.plugin_metrics import PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
-from stowplan.queue.entry import Place
+from stowplan.queue.entry import Place, QueuedGroup
 from stowplan.queue.hints import HintTimer
 from stowplan.queue.queue import SchedulingQueue
 
@@ -36,6 +36,14 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 ALL: Final = SCHEDULER + COMPONENT
 MANY_ATTEMPTS: Final = 15
 #: Upstream counts by the container that a pod is put into, and gated pods share one with those that were refused.
+#: Where somebody waits, by upstream's queue.
+_QUEUE = {
+    Place.ACTIVE: "active",
+    Place.BACKOFF: "backoff",
+    Place.ERROR_BACKOFF: "backoff",
+    Place.UNSCHEDULABLE: "unschedulable",
+    Place.GATED: "gated",
+}
 _CONTAINER = {Place.GATED.value: Place.UNSCHEDULABLE.value, Place.ERROR_BACKOFF.value: Place.BACKOFF.value}
 
 
@@ -118,6 +126,8 @@ class Metrics(Collector):
                 self._gang_tried(report)
             case ports.Evicted():
                 self._evicted(report)
+            case ports.PlacementsTried():
+                self._placements_tried(report)
             case ports.Trouble() | ports.ExtenderSaid():
                 pass
             case _:
@@ -176,13 +186,27 @@ class Metrics(Collector):
         self.series.time("scheduler_podgroup_scheduling_algorithm_duration_seconds", took)
 
     def _evicted(self, report: ports.Evicted) -> None:
-        self.series.histogram("scheduler_preemption_victims").observe(report.victims)
+        preemptor = report.pod.kind.lower()
+        if isinstance(report.pod, Pod):
+            self.series.histogram("scheduler_preemption_victims").observe(report.victims)
+        else:
+            self.series.time("scheduler_workload_preemption_victims", report.victims)
+        if report.disruptions:
+            self.series.time("scheduler_preemption_workload_disruptions", report.disruptions, preemptor)
         result, took = "error" if report.is_error else "success", self._since(report.started_at_ns)
         self.series.count("scheduler_preemption_goroutines_execution_total", result)
         self.series.time("scheduler_preemption_goroutines_duration_seconds", took, result)
-        self.series.time("scheduler_preemption_execution_duration_seconds", took, "pod", result)
+        self.series.time("scheduler_preemption_execution_duration_seconds", took, preemptor, result)
         for _ in range(report.pdb_violations):
-            self.series.count("scheduler_preemption_pdb_violations_total", "pod")
+            self.series.count("scheduler_preemption_pdb_violations_total", preemptor)
+
+    def _placements_tried(self, report: ports.PlacementsTried) -> None:
+        for result, count in (("feasible", report.feasible), ("infeasible", report.infeasible)):
+            for _ in range(count):
+                self.series.count("scheduler_generated_placements_total", report.profile)
+                self.series.count("scheduler_placement_evaluations_total", result, report.profile)
+                name = "scheduler_placement_evaluation_duration_seconds"
+                self.series.time(name, report.seconds_each, result, report.profile)
 
     def _since(self, at_ns: int) -> float:
         return max(0, self._now_ns() - at_ns) / SECOND_NS
@@ -226,21 +250,22 @@ class StateMetrics:
         self._read_cache()
 
     def _read_pending(self) -> None:
-        places = self._queue.places
-        gated = sum(1 for entry in places.unschedulable if entry.place is Place.GATED)
-        waiting = {
-            "active": len(places.active),
-            "backoff": len(places.backoff),
-            "unschedulable": len(places.unschedulable) - gated,
-            "gated": gated,
-        }
+        groups = self._queue.groups
+        pods, waiting = Counter[str](), Counter[tuple[str, str]]()
+        for entry in self._queue.places.known:
+            queue = _QUEUE[entry.place]
+            pods[queue] += len(entry.members) if isinstance(entry, QueuedGroup) else 1
+            waiting[queue, entry.type] += 1
         pending = self._series.gauge("scheduler_pending_pods")
-        for queue, count in waiting.items():
-            pending.set(count, queue)
+        for queue in dict.fromkeys(_QUEUE.values()):
+            pending.set(pods[queue], queue)
+        for place in (Place.INCOMPLETE, Place.PENDING) if groups is not None else ():
+            pending.set(sum(member.place is place for member in groups or ()), place.value)
         if "scheduler_queued_entities" in self._series.by_name:
             entities = self._series.gauge("scheduler_queued_entities")
-            for queue, count in waiting.items():
-                entities.set(count, queue, "pod")
+            for kind in ("pod",) if groups is None else ("pod", "podgroup"):
+                for queue in dict.fromkeys(_QUEUE.values()):
+                    entities.set(waiting[queue, kind], queue, kind)
 
     def _read_incoming(self) -> None:
         places = self._queue.places
@@ -267,7 +292,7 @@ class StateMetrics:
         # One that refuses nobody any more is 0, not gone.
         for labels in rejectors.values:
             rejectors.values[labels] = 0
-        for entry in self._queue.places.entries.values():
+        for entry in (*self._queue.places.entries.values(), *(self._queue.groups or ())):
             for plugin in entry.rejected_by:
                 rejectors.add(plugin, entry.pod.spec.scheduler_name)
 

@@ -24,7 +24,7 @@ from stowplan.model.pod import Pod, pod_id
 from stowplan.model.timestamps import format_micro_time
 from stowplan.observe.explanation import columns
 from stowplan.observe.timeline import ExtenderRemark, Timeline, Try
-from stowplan.queue.entry import POOLED, Place, QueuedPod
+from stowplan.queue.entry import POOLED, Entry, Place, QueuedPod
 from stowplan.queue.places import SECOND, QueueLimits
 from stowplan.queue.queue import SchedulingQueue
 
@@ -73,6 +73,8 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     woken_by: Mapping[str, tuple[str, ...]]
     #: What extenders said in its last attempt.
     extenders: tuple[ExtenderRemark, ...] = ()
+    #: The pod group that it waits with; "" if it waits alone.
+    group: str = ""
 
 
 def counts(waiting: Iterable[Waiting]) -> dict[str, int]:
@@ -97,13 +99,14 @@ class QueueView:
     def all(self) -> list[Waiting]:
         """Describe all pods that wait, those first that are tried soonest."""
         rank = {place: number for number, place in enumerate(ORDER)}
-        entries = chain((flight.entry for flight in self.queue.in_flight), self.queue.places.entries.values())
-        soonest = sorted(entries, key=lambda entry: (rank[entry.place], entry.queued_at_ns))
+        alone, members = self.queue.places.entries.values(), self.queue.groups or ()
+        entries = chain((flight.entry for flight in self.queue.in_flight), alone, members)
+        soonest = sorted(entries, key=lambda entry: (rank[entry.where], entry.queued_at_ns))
         return [self._describe(entry) for entry in soonest]
 
     def of(self, pod: Pod) -> Waiting | None:
         """Describe one pod; None if it does not wait."""
-        entry = self.queue.places.get(pod)
+        entry = self.queue.get(pod)
         if entry is None:
             flight = self.queue.in_flight.flights.get(pod_id(pod))
             entry = flight.entry if flight is not None else None
@@ -118,8 +121,8 @@ class QueueView:
             pod=pod.key,
             profile=pod.spec.scheduler_name,
             priority=pod.priority,
-            place=entry.place.value,
-            since_ns=entry.taken_at_ns if entry.place is Place.IN_FLIGHT else entry.queued_at_ns,
+            place=entry.where.value,
+            since_ns=entry.taken_at_ns if entry.where is Place.IN_FLIGHT else entry.queued_at_ns,
             attempts=entry.attempts,
             rejected_by=rejectors,
             message=tries[-1].message if tries else "",
@@ -127,7 +130,8 @@ class QueueView:
             nominated_node=self.queue.nominations.node_of(pod),
             next_try=text,
             next_try_at_ns=at_ns,
-            woken_by=self._woken_by(entry, rejectors) if entry.place in POOLED else {},
+            woken_by=self._woken_by(entry, rejectors) if entry.where in POOLED else {},
+            group=str(entry.group.key) if entry.group is not None else "",
         )
 
     def _rejectors(self, entry: QueuedPod) -> tuple[str, ...]:
@@ -137,19 +141,24 @@ class QueueView:
         return (entry.gated_by,) if entry.gated_by else tuple(sorted(entry.rejected_by))
 
     def _next_try(self, entry: QueuedPod) -> tuple[str, int | None]:
-        match entry.place:
+        waits: Entry = entry.group if entry.group is not None and entry.place is Place.GONE else entry
+        match entry.where:
             case Place.IN_FLIGHT:
                 return self._under_way(entry.pod), None
             case Place.ACTIVE:
                 return "when its turn comes", None
+            case Place.INCOMPLETE:
+                return "when its pod group, and every group that is a part of, is there", None
+            case Place.PENDING:
+                return "with its pod group, which is being tried", None
             case Place.GATED:
-                return f"when {entry.gated_by} lets it in", None
+                return f"when {waits.gated_by} lets {'its group' if waits is not entry else 'it'} in", None
             case Place.UNSCHEDULABLE:
                 latest = max(entry.queued_at_ns, entry.flushed_at_ns) + self.limits.max_unschedulable_seconds * SECOND
                 return "when something it waits for happens", latest
             case Place.BACKOFF | Place.ERROR_BACKOFF:
-                ends = (self.queue.places.backoff.until(entry) + 1) * self.limits.window_ns
-                is_early = entry.place is Place.BACKOFF and self.limits.pops_early
+                ends = (self.queue.places.backoff.until(waits) + 1) * self.limits.window_ns
+                is_early = waits.place is Place.BACKOFF and self.limits.pops_early
                 return "when no other pod is ready, or its wait is over" if is_early else "when its wait is over", ends
             case Place.GONE:
                 return "never: it waits no more", None

@@ -24,8 +24,8 @@ def log_report(report: ports.Report) -> None:
             _V3.info("Skip schedule pod", pod=report.pod.key, reason=report.why)
         case ports.Permitted():
             _V4.info("Pod was held in Permit", pod=report.pod.key, allowed=report.rejection is None)
-        case ports.GangTried():
-            _V4.info("Pod group was tried", profile=report.profile, result=report.result)
+        case ports.GangTried() | ports.PlacementsTried():
+            _log_group(report)
         case ports.Evicted():
             _V2.info("Made room for pod", pod=report.pod.key, victims=report.victims)
         case ports.Trouble():
@@ -41,6 +41,13 @@ def _log_given_back(report: ports.GivenBack) -> None:
         _log.error(report.message, "Error scheduling pod; retrying", pod=report.pod.key)
     else:
         _V2.info("Unable to schedule pod; no fit; waiting", pod=report.pod.key, err=report.message)
+
+
+def _log_group(report: ports.GangTried | ports.PlacementsTried) -> None:
+    if isinstance(report, ports.GangTried):
+        _V4.info("Pod group was tried", profile=report.profile, result=report.result)
+    else:
+        _V4.info("Placements of a pod group were tried", feasible=report.feasible, infeasible=report.infeasible)
 
 
 def _log_extender(report: ports.ExtenderSaid) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from stowplan.config.declarations import Declarations, PluginDeclaration
+from stowplan.config.declarations import Declarations
 
 if TYPE_CHECKING:
     from stowplan.framework.contract import Plugin
@@ -39,25 +39,13 @@ IN_TREE: Final = (
     "defaultbinder:DefaultBinder",
     "nodedeclaredfeatures:NodeDeclaredFeatures",
     "gangscheduling:GangScheduling",
+    "topologyplacement:TopologyPlacementGenerator",
+    "podgrouppodscount:PodGroupPodsCount",
     "coscheduling:Coscheduling",
 )
 
-#: Known by name, so that configuration files naming them load. What they do is asked for by alpha features only.
-NOT_BUILT: Final[Declarations] = {
-    "TopologyPlacementGenerator": PluginDeclaration(
-        "TopologyPlacementGenerator",
-        points=frozenset({"placement_generate"}),
-        is_default=True,
-        gate="TopologyAwareWorkloadScheduling",
-    ),
-    "PodGroupPodsCount": PluginDeclaration(
-        "PodGroupPodsCount",
-        points=frozenset({"placement_score"}),
-        is_default=True,
-        weight=1,
-        gate="TopologyAwareWorkloadScheduling",
-    ),
-}
+#: Known by name only, so that configuration files naming them load: none, at present.
+NOT_BUILT: Final[Declarations] = {}
 
 
 def in_tree() -> tuple[type[Plugin], ...]:

@@ -92,6 +92,7 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     """
 
     judges_resizes = False
+    looks_at_rows_alone = True
     args_type = NodeAffinityArgs
     default_weight = 2
 

@@ -28,6 +28,7 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
     """
 
     judges_resizes = False
+    looks_at_rows_alone = True
     feature_gate = "NodeDeclaredFeatures"
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> frozenset[str] | Skip:

@@ -25,6 +25,7 @@ class NodeName(PreFilter, Filter, Requeue):
     Upstream: pkg/scheduler/framework/plugins/nodename.
     """
 
+    looks_at_rows_alone = True
     late_points = frozenset({"pre_filter"})
 
     def sign(self, pod: Pod) -> Hashable:

@@ -34,6 +34,7 @@ class NodePorts(PreFilter, Filter, Requeue):
     """
 
     judges_resizes = False
+    looks_at_rows_alone = True
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Conflicts | Skip:
         ports = frozenset(_host_ports(pod))

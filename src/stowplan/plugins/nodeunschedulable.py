@@ -30,6 +30,7 @@ class NodeUnschedulable(PreFilter, Filter, Requeue):
     """
 
     judges_resizes = False
+    looks_at_rows_alone = True
     late_points = frozenset({"pre_filter"})
     formerly_before = "NodeName"
 

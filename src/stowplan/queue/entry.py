@@ -1,4 +1,4 @@
-"""A pod that waits, with what the queue has to remember about it; such pods in order; and those being tried.
+"""Who waits, a pod or a group, with what the queue has to remember of it; such in order; and the pods being tried.
 
 A pod that comes back refused is shown what happened while it was tried before it is put away: it may be just what it
 needs. One list of events serves all pods; each remembers where in the list it started, and events older than the oldest
@@ -8,6 +8,7 @@ start are forgotten.
 from __future__ import annotations
 
 import heapq
+from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any, ClassVar, Final
 
 from stowplan.framework.changes import ObjectChange
 from stowplan.model.pod import Pod, pod_id
+from stowplan.model.pod_group import GroupKey
 
 
 class Place(Enum):
@@ -28,6 +30,10 @@ class Place(Enum):
     ERROR_BACKOFF = "error backoff"
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
+    #: A member of a group that is not known, or that is a part of one that is not.
+    INCOMPLETE = "incomplete"
+    #: A member of a group that is being tried; it joins the group when that is back.
+    PENDING = "pending"
     GONE = "gone"
 
 
@@ -38,21 +44,17 @@ POOLED = (Place.UNSCHEDULABLE, Place.GATED)
 Rejector = tuple[str, str]
 
 
-_Item = tuple[Any, int, "QueuedPod"]
+_Item = tuple[Any, int, "Entry"]
 
 # Dead items that are never worth sweeping.
 FEW: Final = 64
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPod:
-    """A pod in the queue, or taken from it. Only the queue writes to it. Times are nanoseconds since the epoch."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class Entity:
+    """What the queue remembers of whoever waits as one. Only the queue writes to it. Times are nanoseconds."""
 
-    #: What metrics call it.
-    type: ClassVar[str] = "pod"
-
-    pod: Pod
-    #: When it came, or came back after an attempt: among pods of one priority the oldest goes first.
+    #: When it came, or came back after an attempt: among those of one priority the oldest goes first.
     queued_at_ns: int
     place: Place = Place.GONE
     attempts: int = 0
@@ -79,11 +81,8 @@ class QueuedPod:
     taken_at_ns: int = 0
     #: Marks its item in the heap it is in; an older item is dead.
     ticket: int = field(default=0, repr=False)
-    #: Of all versions of the pod.
+    #: Of all versions of the pod, or of the group.
     id: str = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self.id = pod_id(self.pod)
 
     @property
     def was_flushed(self) -> bool:
@@ -95,6 +94,26 @@ class QueuedPod:
         """The plugins that refused it in its last attempt, or gate it."""
         return self.unschedulable_plugins | self.pending_plugins
 
+
+@dataclass(slots=True, eq=False)
+class QueuedPod(Entity):
+    """A pod in the queue, or taken from it."""
+
+    #: What metrics call it.
+    type: ClassVar[str] = "pod"
+
+    pod: Pod
+    #: The group with which it waits and is tried.
+    group: QueuedGroup | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self.id = pod_id(self.pod)
+
+    @property
+    def where(self) -> Place:
+        """Where it is: a member of a group is where the group is."""
+        return self.group.place if self.group is not None and self.place is Place.GONE else self.place
+
     @property
     def rejectors(self) -> list[Rejector]:
         """The plugins whose awaited changes may bring it back. A gated pod hears only of what its gate awaits."""
@@ -102,8 +121,46 @@ class QueuedPod:
         return [(self.pod.spec.scheduler_name, name) for name in names]
 
 
+@dataclass(slots=True, eq=False)
+class QueuedGroup(Entity):
+    """A pod group in the queue, or taken from it: the root of its tree, if it is a part of one."""
+
+    type: ClassVar[str] = "podgroup"
+
+    key: GroupKey
+    #: The pods that wait, in the order in which they are tried.
+    members: list[QueuedPod] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.id = str(self.key)
+
+    @property
+    def rejectors(self) -> list[Rejector]:
+        """The plugin that gates one of its pods: only what that awaits can bring it back. Else it just backs off."""
+        return [(self.members[0].pod.spec.scheduler_name, self.gated_by)] if self.gated_by else []
+
+    def join(self, member: QueuedPod) -> None:
+        """Take in a pod at its place in the order."""
+        member.group, member.place = self, Place.GONE
+        insort(self.members, member, key=_order_of_members)
+
+    def leave(self, member: QueuedPod) -> None:
+        """Let a pod go."""
+        member.group = None
+        self.members.remove(member)
+
+
+def _order_of_members(member: QueuedPod) -> Any:
+    # Times are new after every attempt, so who was tried more often is older.
+    return -member.pod.priority, -member.attempts, member.queued_at_ns, member.pod.name
+
+
+#: Whoever waits as one.
+Entry = QueuedPod | QueuedGroup
+
+
 class PodHeap:
-    """A priority queue of pods by a key given with each; the smallest key is first, among equals the earlier put.
+    """A priority queue by a key given with each entry; the smallest key is first, among equals the earlier put.
 
     What is taken out stays in the list, dead, until it surfaces or there is too much of it.
     """
@@ -117,11 +174,11 @@ class PodHeap:
     def __len__(self) -> int:
         return self._size
 
-    def __iter__(self) -> Iterator[QueuedPod]:
+    def __iter__(self) -> Iterator[Entry]:
         """Go through the pods, first to last."""
         return (item[2] for item in sorted(filter(_is_alive, self._items), key=lambda item: item[:2]))
 
-    def put(self, entry: QueuedPod, key: Any) -> None:
+    def put(self, entry: Entry, key: Any) -> None:
         """Put in a pod, or move one that is in."""
         if not entry.ticket:
             self._size += 1
@@ -130,14 +187,14 @@ class PodHeap:
         if len(self._items) > FEW + 2 * self._size:
             self._sweep()
 
-    def remove(self, entry: QueuedPod) -> None:
+    def remove(self, entry: Entry) -> None:
         """Take out a pod that is in."""
         entry.ticket = 0
         self._size -= 1
         if len(self._items) > FEW + 2 * self._size:
             self._sweep()
 
-    def first(self) -> QueuedPod | None:
+    def first(self) -> Entry | None:
         """Return the first pod; None if there is none."""
         items = self._items
         while items:
@@ -147,7 +204,7 @@ class PodHeap:
             heapq.heappop(items)
         return None
 
-    def pop(self) -> QueuedPod | None:
+    def pop(self) -> Entry | None:
         """Take out the first pod; None if there is none."""
         while self._items:
             _, ticket, entry = heapq.heappop(self._items)

@@ -11,15 +11,17 @@ reason than a refusal (an API server that does not answer, say) are kept apart a
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from typing import Any, Final
 
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod, pod_id
-from stowplan.queue.entry import BACKING_OFF, Place, PodHeap, QueuedPod, Rejector
+from stowplan.model.pod_group import GroupKey
+from stowplan.queue.entry import BACKING_OFF, Entry, Place, PodHeap, QueuedGroup, QueuedPod, Rejector
 from stowplan.queue.hints import QueueingStrategy
 
 SECOND: Final = 1_000_000_000
@@ -42,6 +44,11 @@ class QueueRules:
     sort_key: Callable[[Pod, int], Any]
     #: Hears of a gate that failed, once for each pod and fault.
     tell: Callable[[str], None] = lambda text: None
+    #: Orders groups, by their keys, their pods and the time they came.
+    group_sort_key: Callable[[GroupKey, Sequence[Pod], int], Any] = lambda key, pods, queued_at_ns: queued_at_ns
+    #: Whether pods that name a PodGroup wait as that group, and whether groups may be parts of others.
+    has_groups: bool = False
+    has_trees: bool = False
 
 
 class Places:
@@ -54,7 +61,9 @@ class Places:
         self.active = PodHeap(tickets)
         self.backoff = BackoffQueue(limits, self._key, tickets)
         self.unschedulable = Unschedulable()
+        #: Pods that wait by themselves, by their ids, and groups, by theirs.
         self.entries: dict[str, QueuedPod] = {}
+        self.groups: dict[str, QueuedGroup] = {}
         #: How often a pod came to a place, by the place's name and the label of what brought it there.
         self.incoming: Counter[tuple[str, str]] = Counter()
         #: The same, of those that came to another place than the strategy for them says; and by the type of the entity.
@@ -63,34 +72,46 @@ class Places:
     def get(self, pod: Pod) -> QueuedPod | None:
         return self.entries.get(pod_id(pod))
 
+    @property
+    def known(self) -> Iterator[Entry]:
+        """Go through all who wait, pods and groups."""
+        return chain(self.entries.values(), self.groups.values())
+
     # A pod that is nowhere
 
-    def requeue(self, entry: QueuedPod, strategy: QueueingStrategy, label: str, now_ns: int) -> None:
-        """Put a pod where a strategy wants it."""
+    def requeue(
+        self, entry: Entry, strategy: QueueingStrategy, label: str, now_ns: int, new: QueuedPod | None = None
+    ) -> None:
+        """Put a pod where a strategy wants it; of a group whose other pods passed the gate, only `new` is asked."""
         meant = _MEANT[strategy]
         if strategy is QueueingStrategy.SKIP:
             self._to_pool(entry, label, meant)
         elif strategy is QueueingStrategy.AFTER_BACKOFF and self.backoff.is_backing_off(entry, now_ns):
-            self._to_backoff(entry, label, meant)
+            self.to_backoff(entry, label, meant, new)
         else:
-            self.to_active(entry, label, now_ns, meant)
+            self.to_active(entry, label, now_ns, meant, new)
 
-    def to_active(self, entry: QueuedPod, label: str, now_ns: int, meant: Place | None = None) -> None:
+    def to_active(
+        self, entry: Entry, label: str, now_ns: int, meant: Place | None = None, new: QueuedPod | None = None
+    ) -> None:
         """Let a pod be tried, if its gate opens; `meant` is where a strategy wants it, if there is one."""
-        if self._is_gated(entry):
+        if self._is_gated(entry, new):
             self._to_pool(entry, label, meant)
         else:
             self._let_in(entry, label, now_ns, meant)
 
-    def leave_backoff(self, entry: QueuedPod, label: str, now_ns: int) -> None:
+    def leave_backoff(self, entry: Entry, label: str, now_ns: int) -> None:
         """Let a pod be tried that was taken out of backoff."""
         if self._pops_early:
             self._let_in(entry, label, now_ns)
         else:
             self.to_active(entry, label, now_ns)
 
-    def _let_in(self, entry: QueuedPod, label: str, now_ns: int, meant: Place | None = None) -> None:
+    def _let_in(self, entry: Entry, label: str, now_ns: int, meant: Place | None = None) -> None:
         """Let a pod be tried that has passed the gate."""
+        if isinstance(entry, QueuedGroup):
+            self._let_group_in(entry, label, now_ns, meant)
+            return
         self.entries[entry.id] = entry
         entry.place = Place.ACTIVE
         if entry.ready_at_ns is None:
@@ -100,22 +121,36 @@ class Places:
         if meant is not Place.ACTIVE:
             self.incoming_entities["active", label, entry.type] += 1
 
+    def _let_group_in(self, group: QueuedGroup, label: str, now_ns: int, meant: Place | None) -> None:
+        self._know(group)
+        group.place = Place.ACTIVE
+        note_ready(group, now_ns)
+        for member in group.members:
+            note_ready(member, now_ns)
+        self.active.put(group, self._key(group))
+        self.count(group, Place.ACTIVE, label)
+        if meant is not Place.ACTIVE:
+            self.incoming_entities["active", label, group.type] += 1
+
     # A pod that is somewhere
 
-    def pop(self, now_ns: int) -> QueuedPod | None:
+    def pop(self, now_ns: int) -> Entry | None:
         """Take out the first active pod, else the one whose wait ends first."""
         entry = self.active.pop()
         if entry is None:
             entry = self.backoff.pop_early()
             if entry is None:
                 return None
-            self.count(Place.ACTIVE, "PopFromBackoffQ")
+            self.count(entry, Place.ACTIVE, "PopFromBackoffQ")
             note_ready(entry, now_ns)
-        del self.entries[entry.id]
+        if isinstance(entry, QueuedGroup):
+            del self.groups[entry.id]
+        else:
+            del self.entries[entry.id]
         entry.place = Place.GONE
         return entry
 
-    def take_out(self, entry: QueuedPod) -> None:
+    def take_out(self, entry: Entry) -> None:
         """Take a pod out of where it is."""
         if entry.place is Place.ACTIVE:
             self.active.remove(entry)
@@ -123,8 +158,7 @@ class Places:
             self.backoff.remove(entry)
         else:
             self.unschedulable.remove(entry)
-        del self.entries[entry.id]
-        entry.place = Place.GONE
+        self._forget(entry)
 
     def take_if_open(self, entry: QueuedPod) -> bool:
         """Take a pod out of where it is, unless its gate is shut still; say whether it was taken."""
@@ -136,32 +170,56 @@ class Places:
             return False
         return True
 
-    def put_right(self, entry: QueuedPod) -> None:
+    def put_right(self, entry: Entry) -> None:
         """Put a pod that has changed where it now belongs in the order of its place."""
         if entry.place is Place.ACTIVE:
             self.active.put(entry, self._key(entry))
         elif entry.place in BACKING_OFF:
             self.backoff.put(entry)
 
-    def count(self, place: Place, label: str) -> None:
-        self.incoming[place.value, label] += 1
+    def count(self, entry: Entry, place: Place, label: str) -> None:
+        """Count who has come to a place."""
+        if isinstance(entry, QueuedGroup):
+            self.incoming[place.value, label] += len(entry.members)
+        else:
+            self.incoming[place.value, label] += 1
 
-    def _to_backoff(self, entry: QueuedPod, label: str, meant: Place) -> None:
-        if self._pops_early and self._is_gated(entry):
+    def to_backoff(self, entry: Entry, label: str, meant: Place | None = None, new: QueuedPod | None = None) -> None:
+        """Let a pod wait for its next attempt."""
+        if self._pops_early and self._is_gated(entry, new):
             self._to_pool(entry, label, meant)
             return
-        self.entries[entry.id] = entry
+        self._know(entry)
         self.backoff.put(entry)
-        self.count(Place.BACKOFF, label)
+        self.count(entry, Place.BACKOFF, label)
+        if meant is not Place.BACKOFF:
+            self.incoming_entities["backoff", label, entry.type] += 1
 
-    def _to_pool(self, entry: QueuedPod, label: str, meant: Place | None) -> None:
-        self.entries[entry.id] = entry
+    def _to_pool(self, entry: Entry, label: str, meant: Place | None) -> None:
+        self._know(entry)
         self.unschedulable.put(entry)
-        self.count(entry.place, label)
+        self.count(entry, entry.place, label)
         if meant is not Place.UNSCHEDULABLE:
             self.incoming_entities["unschedulable", label, entry.type] += 1
 
-    def _is_gated(self, entry: QueuedPod) -> bool:
+    def _know(self, entry: Entry) -> None:
+        if isinstance(entry, QueuedGroup):
+            self.groups[entry.id] = entry
+        else:
+            self.entries[entry.id] = entry
+
+    def _forget(self, entry: Entry) -> None:
+        del (self.groups if isinstance(entry, QueuedGroup) else self.entries)[entry.id]
+        entry.place = Place.GONE
+
+    def _is_gated(self, entry: Entry, new: QueuedPod | None = None) -> bool:
+        """Say whether a pod is kept out; a group is if any of its pods is."""
+        if isinstance(entry, QueuedGroup):
+            # One is enough: of several gates upstream keeps the last one's name.
+            asked = reversed(entry.members) if new is None else (new,)
+            shut = next((member for member in asked if self._is_gated(member)), None)
+            entry.gated_by, entry.gate_reasons = (shut.gated_by, shut.gate_reasons) if shut is not None else ("", ())
+            return shut is not None
         rejection = self._rules.gate(entry.pod)
         entry.gated_by, entry.gate_reasons = (
             (rejection.plugin, rejection.reasons) if rejection is not None else ("", ())
@@ -180,11 +238,14 @@ class Places:
             self._rules.tell(fault)
         entry.gate_fault = fault
 
-    def _key(self, entry: QueuedPod) -> Any:
+    def _key(self, entry: Entry) -> Any:
+        if isinstance(entry, QueuedGroup):
+            pods = [member.pod for member in entry.members]
+            return self._rules.group_sort_key(entry.key, pods, entry.queued_at_ns)
         return self._rules.sort_key(entry.pod, entry.queued_at_ns)
 
 
-def note_ready(entry: QueuedPod, now_ns: int) -> None:
+def note_ready(entry: Entry, now_ns: int) -> None:
     """Note when a pod could first be tried."""
     if entry.ready_at_ns is None:
         entry.ready_at_ns = now_ns
@@ -194,17 +255,17 @@ class Unschedulable:
     """The pool of pods that wait for something to change. A change looks only at those whom it may concern."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, QueuedPod] = {}
-        self._by_rejector: dict[Rejector, dict[str, QueuedPod]] = {}
+        self._entries: dict[str, Entry] = {}
+        self._by_rejector: dict[Rejector, dict[str, Entry]] = {}
         self._rejectors_of: dict[str, list[Rejector]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def __iter__(self) -> Iterator[QueuedPod]:
+    def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
 
-    def put(self, entry: QueuedPod) -> None:
+    def put(self, entry: Entry) -> None:
         """Put in a pod, which is not in."""
         entry.place = Place.GATED if entry.gated_by else Place.UNSCHEDULABLE
         self._entries[entry.id] = entry
@@ -213,7 +274,7 @@ class Unschedulable:
         for rejector in rejectors:
             self._by_rejector.setdefault(rejector, {})[entry.id] = entry
 
-    def remove(self, entry: QueuedPod) -> None:
+    def remove(self, entry: Entry) -> None:
         """Take out a pod, which is in."""
         del self._entries[entry.id]
         for rejector in self._rejectors_of.pop(entry.id):
@@ -222,9 +283,9 @@ class Unschedulable:
             if not waiting:
                 del self._by_rejector[rejector]
 
-    def rejected_by(self, rejectors: Iterable[Rejector]) -> list[QueuedPod]:
+    def rejected_by(self, rejectors: Iterable[Rejector]) -> list[Entry]:
         """Return the pods that any of the plugins refused or gates."""
-        found: dict[str, QueuedPod] = {}
+        found: dict[str, Entry] = {}
         for rejector in rejectors:
             found.update(self._by_rejector.get(rejector, {}))
         return list(found.values())
@@ -260,7 +321,7 @@ class QueueLimits:
 class BackoffQueue:
     """The pods that back off."""
 
-    def __init__(self, limits: QueueLimits, sort_key: Callable[[QueuedPod], Any], tickets: Iterator[int]) -> None:
+    def __init__(self, limits: QueueLimits, sort_key: Callable[[Entry], Any], tickets: Iterator[int]) -> None:
         self._limits = limits
         self._sort_key = sort_key
         self.refused = PodHeap(tickets)
@@ -269,18 +330,19 @@ class BackoffQueue:
     def __len__(self) -> int:
         return len(self.refused) + len(self.failed)
 
-    def is_backing_off(self, entry: QueuedPod, now_ns: int) -> bool:
+    def is_backing_off(self, entry: Entry, now_ns: int) -> bool:
         """Say whether a pod must still wait; it does until its last second is over."""
         return self._count(entry) > 0 and self.until(entry) >= now_ns // self._limits.window_ns
 
-    def until(self, entry: QueuedPod) -> int:
+    def until(self, entry: Entry) -> int:
         """Return the last second of a pod's wait; the last nanosecond, where nobody pops early."""
         if entry.backoff_until is None:
-            wait = delay_seconds(self._count(entry), self._limits)
-            entry.backoff_until = (entry.queued_at_ns + wait * SECOND) // self._limits.window_ns
+            size = len(entry.members) if isinstance(entry, QueuedGroup) else 1
+            wait_ns = delay_ns(self._count(entry), self._limits, size)
+            entry.backoff_until = (entry.queued_at_ns + wait_ns) // self._limits.window_ns
         return entry.backoff_until
 
-    def put(self, entry: QueuedPod) -> None:
+    def put(self, entry: Entry) -> None:
         """Put in a pod, or put it in its place again after it has changed."""
         if entry.place not in BACKING_OFF:
             entry.place = Place.BACKOFF if entry.rejected_by else Place.ERROR_BACKOFF
@@ -291,21 +353,21 @@ class BackoffQueue:
         else:
             self.refused.put(entry, self.until(entry))
 
-    def remove(self, entry: QueuedPod) -> None:
+    def remove(self, entry: Entry) -> None:
         (self.refused if entry.place is Place.BACKOFF else self.failed).remove(entry)
 
-    def pop_early(self) -> QueuedPod | None:
+    def pop_early(self) -> Entry | None:
         """Take out the refused pod whose wait ends first; None if there is none, or if nobody pops early."""
         return self.refused.pop() if self._limits.pops_early else None
 
-    def pop_completed(self, now_ns: int) -> Iterator[QueuedPod]:
+    def pop_completed(self, now_ns: int) -> Iterator[Entry]:
         """Take out the pods whose wait is over."""
         for heap in (self.refused, self.failed):
             while (entry := heap.first()) is not None and not self.is_backing_off(entry, now_ns):
                 heap.remove(entry)
                 yield entry
 
-    def _count(self, entry: QueuedPod) -> int:
+    def _count(self, entry: Entry) -> int:
         return entry.errors or entry.refusals
 
 
@@ -315,3 +377,11 @@ def delay_seconds(attempts: int, limits: QueueLimits) -> int:
         return 0
     # More doublings than bits would only cost memory.
     return min(limits.initial_backoff_seconds << min(attempts - 1, 62), limits.max_backoff_seconds)
+
+
+def delay_ns(attempts: int, limits: QueueLimits, pods: int) -> int:
+    """Return how long a group of so many pods waits: its longest wait grows with the square root of their number."""
+    if pods <= 1:
+        return delay_seconds(attempts, limits) * SECOND
+    longest = int(limits.max_backoff_seconds * SECOND * math.sqrt(pods))
+    return min(limits.initial_backoff_seconds * SECOND << min(attempts - 1, 62), longest) if attempts else 0

@@ -24,12 +24,13 @@ import msgspec
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, ObjectChange
 from stowplan.model.pod import Pod, pod_id
-from stowplan.queue.entry import BACKING_OFF, POOLED, InFlightPods, Place, QueuedPod
+from stowplan.model.pod_group import OwnGroup
+from stowplan.queue.entry import BACKING_OFF, POOLED, Entry, InFlightPods, Place, QueuedGroup, QueuedPod
+from stowplan.queue.groups import SCHEDULE_ATTEMPT_FAILURE, GroupOutcome, GroupsInQueue, strategy_of
 from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, Narrowing, QueueingStrategy
 from stowplan.queue.nominations import Nominations
 from stowplan.queue.places import SECOND, Places, QueueLimits, QueueRules, note_ready
 
-SCHEDULE_ATTEMPT_FAILURE = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 _ADDED: Final = changes.UNSCHEDULED_POD_ADD.label
 _UPDATED: Final = changes.UNSCHEDULED_POD_UPDATE.label
@@ -58,6 +59,8 @@ class SchedulingQueue:
         self.nominations = nominations if nominations is not None else Nominations()
         self.places = Places(rules, self._limits)
         self.in_flight = InFlightPods()
+        #: The pods that wait as groups; None if each waits for itself, whatever it names.
+        self.groups = GroupsInQueue(self.places, has_trees=rules.has_trees) if rules.has_groups else None
 
     def use(self, awaited_by: AwaitedBy) -> None:
         """Ask other plugins whether a change helps, from now on."""
@@ -82,14 +85,19 @@ class SchedulingQueue:
         if len(places.backoff.refused) or (first is not None and first.errors < MANY_ERRORS):
             return False
         under_way = (flight.entry for flight in self.in_flight)
-        return all(entry.errors >= MANY_ERRORS for entry in chain(under_way, places.active, places.backoff.failed))
+        return all(map(_is_hopeless, chain(under_way, places.active, places.backoff.failed)))
+
+    def get(self, pod: Pod) -> QueuedPod | None:
+        """Return a pod that waits, by itself or in a group; None if it does not."""
+        return self.places.get(pod) or (self.groups.get(pod) if self.groups is not None else None)
 
     # Pods come, change and go
 
     def add(self, pod: Pod, now_ns: int) -> None:
         """Take in a new pod."""
         identity = pod_id(pod)
-        if identity in self.places.entries or identity in self.in_flight.flights:
+        is_member = self.groups is not None and identity in self.groups.members
+        if is_member or identity in self.places.entries or identity in self.in_flight.flights:
             self.update(pod, pod, now_ns)
         else:
             self._take_in(pod, _ADDED, now_ns)
@@ -102,16 +110,20 @@ class SchedulingQueue:
             flight.update, flight.is_gone = new, False
             self.in_flight.record(events)
             return
-        entry = self.places.get(new)
-        if entry is None:
+        waiting: Entry | None = self.places.get(new)
+        member = self.groups.get(new) if self.groups is not None else None
+        if self.groups is not None and member is not None:
+            self.nominations.update(old, new)
+            waiting = self.groups.update(member, new)
+        elif isinstance(waiting, QueuedPod):
+            waiting.pod = new
+            self.nominations.update(old, new)
+            self.places.put_right(waiting)
+        else:
             self._take_in(new, _ADDED if self._limits.counts_strangers_as_added else _UPDATED, now_ns)
-            return
-        entry.pod = new
-        self.nominations.update(old, new)
-        self.places.put_right(entry)
         for event in events:
-            if entry.place in POOLED:
-                self._reconsider(entry, event, now_ns)
+            if waiting is not None and waiting.place in POOLED:
+                self._reconsider(waiting, event, now_ns)
 
     def update_in_flight(self, old: Pod, new: Pod) -> None:
         """Take in what changed about a pod that has a node but is not bound yet, in case it loses the node.
@@ -126,7 +138,7 @@ class SchedulingQueue:
                 [ObjectChange(change, old, new) for change in found if change.action != Action.UPDATE]
             )
 
-    def delete(self, pod: Pod) -> None:
+    def delete(self, pod: Pod, now_ns: int) -> None:
         """Drop a pod, wherever it is; one that is being tried will not come back."""
         self.nominations.remove(pod)
         flight = self.in_flight.flights.get(pod_id(pod))
@@ -135,9 +147,25 @@ class SchedulingQueue:
         entry = self.places.get(pod)
         if entry is not None:
             self.places.take_out(entry)
+        elif self.groups is not None and (member := self.groups.get(pod)) is not None:
+            self.groups.drop(member, _ADDED, now_ns)
+
+    def put_group(self, found: OwnGroup, now_ns: int) -> None:
+        """Take in a group of pods, or a new version of one."""
+        if self.groups is not None:
+            self.groups.put(found, _ADDED, now_ns)
+
+    def remove_group(self, found: OwnGroup, now_ns: int) -> None:
+        """Drop a group of pods; the pods stay, and wait for it."""
+        if self.groups is not None:
+            self.groups.remove(found, _UPDATED, now_ns)
 
     def _take_in(self, pod: Pod, label: str, now_ns: int) -> None:
-        entry, nominated = QueuedPod(pod, now_ns), pod.status.nominated_node_name
+        entry, nominated = QueuedPod(pod, queued_at_ns=now_ns), pod.status.nominated_node_name
+        if pod.spec.scheduling_group is not None and self.groups is not None and not pod.node_name:
+            self.nominations.put(pod, nominated)
+            self.groups.take_in(entry, label, now_ns)
+            return
         self.places.to_active(entry, label, now_ns)
         is_heard = entry.place is Place.ACTIVE or self._limits.nominates_gated
         if is_heard and (nominated or self.nominations.by_node):
@@ -148,12 +176,30 @@ class SchedulingQueue:
     def try_pop(self, now_ns: int) -> QueuedPod | None:
         """Take the next pod: the first of the active ones, else the one whose wait ends first. None if there is none.
 
-        Whoever takes a pod calls `done` or `give_back` for it.
+        Whoever takes a pod calls `done` or `give_back` for it. A pod that waits in a group comes with all others that
+        do (`entry.group`); in the end `finish_group` is called.
         """
         entry = self.places.pop(now_ns)
+        if isinstance(entry, QueuedGroup):
+            return self._take_group(entry, now_ns)
         if entry is not None:
             self.in_flight.start(entry, now_ns)
         return entry
+
+    def _take_group(self, group: QueuedGroup, now_ns: int) -> QueuedPod:
+        if self.groups is not None:
+            self.groups.start(group)
+        group.taken_at_ns = now_ns
+        for member in group.members:
+            self.in_flight.start(member, now_ns)
+            # As long as a group is tried, none of its pods keeps room from another: upstream does not find them.
+            self.nominations.hollow(member.pod)
+        return group.members[0]
+
+    def finish_group(self, group: QueuedGroup, outcome: GroupOutcome, now_ns: int) -> None:
+        """End the attempt of a group, once all its pods were given back or are done or on their way."""
+        if self.groups is not None:
+            self.groups.finish(group, outcome, now_ns)
 
     def take(self, pods: Iterable[Pod], now_ns: int) -> list[QueuedPod]:
         """Take pods out of turn, wherever they wait. Those whose gate is shut stay; those not here are left out."""
@@ -189,12 +235,17 @@ class SchedulingQueue:
             return
         entry.unschedulable_plugins, entry.pending_plugins = frozenset(rejected_by), frozenset(pending)
         _note_failure(entry, now_ns)
+        if entry.group is not None and self.groups is not None:
+            entry.group, entry.gated_by, entry.gate_reasons = None, "", ()
+            self.nominations.put(entry.pod, self.nominations.node_of(entry.pod))
+            self.groups.take_in(entry, SCHEDULE_ATTEMPT_FAILURE, now_ns)
+            return
         self.places.requeue(entry, self._hints.best(entry, events), SCHEDULE_ATTEMPT_FAILURE, now_ns)
 
     def _land(self, entry: QueuedPod) -> list[ObjectChange] | None:
         """End a pod's flight; return what happened meanwhile, None if it is gone or came back by another way."""
         flight = self.in_flight.flights.get(entry.id)
-        if self.places.get(entry.pod) is not None or (flight is not None and flight.entry is not entry):
+        if self.get(entry.pod) is not None or (flight is not None and flight.entry is not entry):
             return None
         if flight is None:
             # It was done. Nobody noted what happened since, so something may have.
@@ -213,7 +264,7 @@ class SchedulingQueue:
             return
         narrowed = self._hints.narrowed(event) if self._limits.narrows else None
         for entry in self.places.unschedulable.rejected_by(rejectors):
-            if (only is None or only(entry.pod)) and (narrowed is None or narrowed.concerns(entry.pod)):
+            if (only is None or _concerns(entry, only)) and (narrowed is None or _concerns(entry, narrowed.concerns)):
                 self._reconsider(entry, event, now_ns, narrowed)
         self.in_flight.record([event])
 
@@ -229,7 +280,9 @@ class SchedulingQueue:
     def activate(self, pods: Iterable[Pod], now_ns: int) -> None:
         """Let pods be tried at once, whatever they wait for; one in flight is tried again when it comes back."""
         for pod in pods:
-            entry = self.places.get(pod)
+            entry: Entry | None = self.places.get(pod)
+            if entry is None and self.groups is not None:
+                entry = self.groups.waiting(pod)
             if entry is None:
                 if self.in_flight.flights.get(pod_id(pod)) is not None:
                     self.in_flight.record([ObjectChange(changes.FORCE_ACTIVATE, None, pod)])
@@ -256,7 +309,9 @@ class SchedulingQueue:
 
     def bring_back(self, pod: Pod, now_ns: int) -> None:
         """Bring back a pod that was refused: what helps it came when it was not let in. It backs off first."""
-        entry = self.places.get(pod)
+        entry: Entry | None = self.places.get(pod)
+        if entry is None and self.groups is not None:
+            entry = self.groups.waiting(pod)
         if entry is not None and entry.place in POOLED:
             self._reconsider(entry, ObjectChange(changes.FORCE_ACTIVATE, None, pod), now_ns)
 
@@ -267,14 +322,24 @@ class SchedulingQueue:
             self._reconsider(entry, event, now_ns)
         self.in_flight.record([event])
 
-    def _reconsider(
-        self, entry: QueuedPod, event: ObjectChange, now_ns: int, narrowed: Narrowing | None = None
-    ) -> None:
+    def _reconsider(self, entry: Entry, event: ObjectChange, now_ns: int, narrowed: Narrowing | None = None) -> None:
         """Ask whether an event helps a pod in the pool, and move it if so."""
-        strategy = self._hints.strategy(entry, event, narrowed)
+        if isinstance(entry, QueuedGroup):
+            strategy = strategy_of(self._hints, entry.members, event, narrowed)
+        else:
+            strategy = self._hints.strategy(entry, event, narrowed)
         if strategy is not QueueingStrategy.SKIP:
             self.places.take_out(entry)
             self.places.requeue(entry, strategy, event.change.label, now_ns)
+
+
+def _concerns(entry: Entry, only: Only) -> bool:
+    return any(only(member.pod) for member in entry.members) if isinstance(entry, QueuedGroup) else only(entry.pod)
+
+
+def _is_hopeless(entry: Entry) -> bool:
+    """Say whether somebody has failed again and again; a group is tried again and again after a refusal, too."""
+    return entry.errors + (entry.refusals if isinstance(entry, QueuedGroup) else 0) >= MANY_ERRORS
 
 
 def _note_failure(entry: QueuedPod, now_ns: int) -> None:

@@ -23,6 +23,7 @@ from stowplan.model.decode import patched
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod, PodStatus
+from stowplan.model.pod_group import PodGroup
 
 #: Awaited with the verb and the pod before a write, and with the verb's past after it: "bind", then "bound".
 Fault = Callable[[str, str], Awaitable[None]]
@@ -134,6 +135,14 @@ class FakeCluster:
         else:
             self.delete(known)
         await self.fault("evicted", victim.key)
+
+    async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
+        await self.fault("update_group_status", group.key)
+        known = self.known(group)
+        others = tuple(one for one in known.status.conditions if one.type != condition.type)
+        status = msgspec.structs.replace(known.status, conditions=(*others, condition))
+        if status != known.status:
+            self.update(msgspec.structs.replace(known, status=status))
 
     def record(self, note: Note) -> None:
         self.notes.append(note)

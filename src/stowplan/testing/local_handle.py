@@ -9,14 +9,16 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from stowplan.cache.objects import Groups, Objects
+from stowplan.cache.groups import Groups
+from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import DEFAULT_GATES
+from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.decode import patched
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import ApiObject
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import CommunityPodGroup, PodGroup
+from stowplan.model.pod_group import CommunityPodGroup, CompositePodGroup, GroupKey, PodGroup
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimTracker
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
@@ -29,6 +31,7 @@ class LocalHandle:
         self.table = Table()
         self.listers: Objects = Objects(self.table.reads)
         self.groups = Groups()
+        self.waiting_pods = WaitingPods()
         self.bindings: list[Binding] = []
         #: What was written that is no pod, as `("patch", "PersistentVolume/disk")`.
         self.written: list[tuple[str, str]] = []
@@ -60,7 +63,9 @@ class LocalHandle:
                     self.table.add_node(found)
                 case Pod():
                     self.groups.put_pod(found)
-                case PodGroup() | CommunityPodGroup():
+                    if found.node_name:
+                        self.groups.seat(found, found.node_name)
+                case PodGroup() | CompositePodGroup() | CommunityPodGroup():
                     self.groups.put(found)
                 case _:
                     self.listers.put(found)
@@ -70,6 +75,10 @@ class LocalHandle:
 
     def is_underway(self, pod: Pod) -> bool:
         """Say whether room is being made for a pod: never here."""
+        return False
+
+    def is_underway_for(self, key: GroupKey) -> bool:
+        """Say whether room is being made for a pod group: never here."""
         return False
 
     async def bind(self, binding: Binding) -> None:

@@ -21,11 +21,13 @@ from stowplan.app.configuration import read_configuration
 from stowplan.config.declarations import POINTS, camel
 from stowplan.config.errors import ConfigError
 from stowplan.config.load import Reading
-from stowplan.framework.contract import POINTS as RUN
 from stowplan.framework.contract import (
     Bind,
     Filter,
     Permit,
+    PlacementGenerate,
+    PlacementScore,
+    PodGroupPostFilter,
     PostBind,
     PostFilter,
     PreBind,
@@ -44,9 +46,32 @@ from tests.unit.config.writing import document
 
 
 class Everywhere(
-    PreEnqueue, QueueSort, PreFilter, Filter, PostFilter, PreScore, Score, Reserve, Permit, PreBind, Bind, PostBind
+    PreEnqueue,
+    QueueSort,
+    PreFilter,
+    Filter,
+    PostFilter,
+    PodGroupPostFilter,
+    PlacementGenerate,
+    PlacementScore,
+    PreScore,
+    Score,
+    Reserve,
+    Permit,
+    PreBind,
+    Bind,
+    PostBind,
 ):
     """Takes part in everything, and says nothing."""
+
+    def pod_group_post_filter(self, attempt: Any) -> Any:
+        return refuse("nothing")
+
+    def placements(self, group: Any, nodes: Any, within: Any) -> Any:
+        return ()
+
+    def score_placements(self, group: Any, nodes: Any, found: Any) -> Any:
+        return [0 for _ in found]
 
     def pre_enqueue(self, pod: Any) -> None: ...
 
@@ -140,7 +165,7 @@ def profile(**fields: Any) -> dict[str, Any]:
 def names_at(point: str) -> Callable[[Made], bool]:
     def look(made: Made) -> bool:
         found = getattr(made.profile, point)
-        return "Everywhere" in [(one[0] if point == "score" else one).name for one in found]
+        return "Everywhere" in [(one[0] if point in ("score", "placement_score") else one).name for one in found]
 
     return look
 
@@ -164,28 +189,17 @@ def _enabling(point: str) -> Acts | Said:
     if point == "multi_point":
         plugins = {"multiPoint": ON, "queueSort": {"disabled": [{"name": "PrioritySort"}]}}
         return Acts(profile(plugins=plugins), names_at("filter"), True)
-    if point not in RUN:
-        name, why = _NOT_RUN[point]
-        return Said(profile(plugins={camel(point): {"enabled": [{"name": name}]}}), why)
     off = {"disabled": [{"name": "*"}]} if point == "queue_sort" else {}
     return Acts(profile(plugins={camel(point): {**ON, **off}}), names_at(point), True)
-
-
-_NO_PLACEMENTS = "no placements are made for gangs here"
-_NOT_RUN = {
-    "placement_generate": ("TopologyPlacementGenerator", _NO_PLACEMENTS),
-    "placement_score": ("NodeResourcesFit", _NO_PLACEMENTS),
-    "pod_group_post_filter": ("DefaultPreemption", "no room is made for gangs as a whole here"),
-}
 
 
 def _weighing(point: str) -> Acts | Said:
     if point in ("score", "multi_point"):
         weighed = {"enabled": [{"name": "ImageLocality", "weight": 7}]}
         return Acts(profile(plugins={camel(point): weighed}), _weight_of_images, 7)
-    if point not in RUN:
-        name, why = _NOT_RUN[point]
-        return Said(profile(plugins={camel(point): {"enabled": [{"name": name, "weight": 7}]}}), why)
+    if point == "placement_score":
+        weighed = {"enabled": [{"name": "NodeResourcesFit", "weight": 7}]}
+        return Acts(profile(plugins={camel(point): weighed}), _weight_of_placements, 7)
     off: dict[str, Any] = {"disabled": [{"name": "*"}]} if point == "queue_sort" else {}
     listed = {"enabled": [{"name": NAME, "weight": 7}], **off}
     return Said(profile(plugins={camel(point): listed}), f"the weight of {NAME!r} has no effect: it does not score")
@@ -196,14 +210,16 @@ def _weight_of_images(made: Made) -> int:
     return weight
 
 
+def _weight_of_placements(made: Made) -> int:
+    [weight] = [weight for plugin, weight in made.profile.placement_score if plugin.name == "NodeResourcesFit"]
+    return weight
+
+
 def _disabling(point: str) -> Acts | Said:
     if point == "multi_point":
         off = {"multiPoint": {"disabled": [{"name": "ImageLocality"}]}}
         names: Callable[[Made], Any] = lambda made: "ImageLocality" in [one.name for one, _ in made.profile.score]  # noqa: E731
         return Acts(profile(plugins=off), names, False)
-    if point not in RUN:
-        off = {camel(point): {"disabled": [{"name": "NodeResourcesFit"}]}}
-        return Said(profile(plugins=off), _NOT_RUN[point][1])
     others = {"queueSort": {"disabled": [{"name": "PrioritySort"}]}} if point != "queue_sort" else {}
     both = {"multiPoint": ON, **others}
     if point == "queue_sort":

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from stowplan.cache.objects import REMEMBERED, Groups, Objects
+from stowplan.cache.groups import Groups
+from stowplan.cache.objects import REMEMBERED, Objects
 from stowplan.model.kinds import Namespace, ReplicaSet, ReplicationController, Service, StatefulSet
 from stowplan.model.meta import NamespacedMeta, ObjectMeta, ObjectReference
 from stowplan.model.pod import Pod

@@ -128,7 +128,7 @@ def give_back(why: Failure, *, is_deleted: bool = False) -> dict[str, Any]:
         entry = stage.scheduler.state.queue.try_pop(0)
         assert entry is not None
         if is_deleted:
-            stage.scheduler.state.queue.delete(POD)
+            stage.scheduler.state.queue.delete(POD, 0)
         stage.scheduler.give_back(entry, why)
         seen: dict[str, Any] = {
             "place": entry.place.value,

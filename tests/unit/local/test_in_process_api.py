@@ -31,6 +31,7 @@ from stowplan.model import decode
 from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import PodGroup
 
 
 class Server:
@@ -121,6 +122,9 @@ class Others:
 
     async def evict(self, victim: Pod, condition: Condition) -> None:
         self.asked.append(f"evict {victim.name}")
+
+    async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
+        self.asked.append(f"update group {group.name}")
 
     def record(self, note: Note) -> None:
         self.asked.append(f"record {note.reason}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count
+from typing import Any
 
 import pytest
 
 from stowplan.plugins.queuesort import PrioritySort
-from stowplan.queue.entry import QueuedPod
+from stowplan.queue.entry import Entry, QueuedPod
 from stowplan.queue.places import SECOND, BackoffQueue, QueueLimits, delay_seconds
 from tests.unit.queue.waiting_room import pod
 
@@ -38,7 +40,7 @@ def test_the_wait_doubles_up_to_a_limit(attempts: int, seconds: int) -> None:
 )
 def test_times_are_cut_to_seconds(queued_at: float, now: float, is_backing_off: bool) -> None:
     backoff = make_backoff()
-    entry = QueuedPod(pod("p"), round(queued_at * SECOND), refusals=1)
+    entry = QueuedPod(pod("p"), queued_at_ns=round(queued_at * SECOND), refusals=1)
     assert backoff.is_backing_off(entry, round(now * SECOND)) is is_backing_off
 
 
@@ -46,22 +48,30 @@ def test_pods_whose_wait_ends_in_one_second_come_in_order_of_importance() -> Non
     backoff = make_backoff()
     for name, priority, queued_at, refusals in [("a", 0, 0.0, 1), ("b", 9, 0.7, 1), ("c", 99, 0.0, 2)]:
         backoff.put(refused(name, priority, queued_at, refusals))
-    assert [entry.pod.name for entry in backoff.refused] == ["b", "a", "c"]
+    assert names(backoff.refused) == ["b", "a", "c"]
 
 
 def test_only_pods_whose_wait_is_over_are_taken() -> None:
     backoff = make_backoff()
     backoff.put(refused("soon", 0, 0, 1))
     backoff.put(refused("later", 0, 0, 4))
-    backoff.put(QueuedPod(pod("failed"), 0, errors=2))
-    assert [entry.pod.name for entry in backoff.pop_completed(3 * SECOND)] == ["soon", "failed"]
+    backoff.put(QueuedPod(pod("failed"), queued_at_ns=0, errors=2))
+    assert names(backoff.pop_completed(3 * SECOND)) == ["soon", "failed"]
     assert len(backoff) == 1
 
 
+def names(entries: Iterable[Entry]) -> list[str]:
+    return [entry.pod.name for entry in entries if isinstance(entry, QueuedPod)]
+
+
 def make_backoff() -> BackoffQueue:
-    return BackoffQueue(QueueLimits(), lambda entry: PrioritySort().sort_key(entry.pod, entry.queued_at_ns), count(1))
+    def importance(entry: Entry) -> Any:
+        assert isinstance(entry, QueuedPod)
+        return PrioritySort().sort_key(entry.pod, entry.queued_at_ns)
+
+    return BackoffQueue(QueueLimits(), importance, count(1))
 
 
 def refused(name: str, priority: int, queued_at: float, refusals: int) -> QueuedPod:
     at = round(queued_at * SECOND)
-    return QueuedPod(pod(name, priority), at, refusals=refusals, unschedulable_plugins=frozenset(("P",)))
+    return QueuedPod(pod(name, priority), queued_at_ns=at, refusals=refusals, unschedulable_plugins=frozenset(("P",)))

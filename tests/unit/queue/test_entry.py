@@ -10,11 +10,11 @@ from tests.unit.queue.waiting_room import pod
 
 
 def entries(*names: str) -> list[QueuedPod]:
-    return [QueuedPod(pod(name), 0) for name in names]
+    return [QueuedPod(pod(name), queued_at_ns=0) for name in names]
 
 
 def names(heap: PodHeap) -> list[str]:
-    return [entry.pod.name for entry in heap]
+    return [entry.pod.name for entry in heap if isinstance(entry, QueuedPod)]
 
 
 def test_the_smallest_key_comes_first_and_among_equals_the_earlier_put() -> None:
@@ -68,7 +68,7 @@ def test_what_is_dead_is_swept_before_it_outgrows_the_living() -> None:
 
 
 def start(in_flight: InFlightPods, name: str) -> Flight:
-    entry = QueuedPod(pod(name), 0)
+    entry = QueuedPod(pod(name), queued_at_ns=0)
     in_flight.start(entry, 0)
     flight = in_flight.flights.get(entry.id)
     assert flight is not None

@@ -30,7 +30,7 @@ def forget_who_refused(room: WaitingRoom) -> None:
 
 
 def take_without_an_attempt(room: WaitingRoom) -> None:
-    entry = QueuedPod(pod("stranger"), 0)
+    entry = QueuedPod(pod("stranger"), queued_at_ns=0)
     room.queue.in_flight.start(entry, 0)
     entry.attempts = 0
 

@@ -54,7 +54,7 @@ class WaitingRoom:
         self._step(lambda: self.queue.update(old, new, ns(at)))
 
     def delete(self, pod: Pod) -> None:
-        self._step(lambda: self.queue.delete(pod))
+        self._step(lambda: self.queue.delete(pod, ns(0)))
 
     def pop(self, at: float = 0) -> str | None:
         entry = self.queue.try_pop(ns(at))

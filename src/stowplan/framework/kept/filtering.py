@@ -114,12 +114,20 @@ class Filtering:
             narrowed_to=self.pre.narrowed,
             narrowed_by=self.pre.narrowed_by,
             skipped=self.pre.skipped,
+            prepared=self.pre.prepared,
         )
 
-    def suppose(self, pod: Pod, nodes: Nodes) -> Words:
-        """Return the words for hypothetical rows; nothing is kept."""
+    @property
+    def asked_plugins(self) -> list[Filter]:
+        """The filters that have something to say."""
+        return [step.plugin for step in self._active]
+
+    def suppose(self, pod: Pod, nodes: Nodes, without: frozenset[str] = frozenset()) -> Words:
+        """Return the words for hypothetical rows, of all filters but some; nothing is kept."""
         words = np.zeros(len(nodes), dtype=np.int32)
         for step in self._active:
+            if step.plugin.name in without:
+                continue
             nodes.asked = words == 0
             if not nodes.asked.any():
                 break

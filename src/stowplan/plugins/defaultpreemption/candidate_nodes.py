@@ -187,7 +187,7 @@ def pick(candidates: Sequence[Preemption]) -> Preemption:
 def _costs(candidate: Preemption) -> tuple[int, int, int, int]:
     priorities = [victim.priority for victim in candidate.victims]
     weight = sum(priorities) + PRIORITY_SHIFT * len(priorities)
-    return candidate.pdb_violations, max(priorities), weight, len(priorities)
+    return candidate.pdb_violations, priorities[0], weight, len(priorities)
 
 
 def _first_start(candidate: Preemption) -> datetime:

@@ -18,6 +18,7 @@ from stowplan.framework.contract import (
     Attempt,
     Awaited,
     Nominated,
+    PodGroupPostFilter,
     PostFilter,
     Preemption,
     PreEnqueue,
@@ -27,17 +28,24 @@ from stowplan.framework.contract import (
     refuse,
 )
 from stowplan.framework.handle import PreemptingHandle
+from stowplan.framework.pod_groups import GroupAttempt, GroupNominated, has_groups
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import Int32
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import own_group
 from stowplan.plugins.defaultpreemption import candidate_nodes
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
-from stowplan.plugins.defaultpreemption.search import VictimSearch
+from stowplan.plugins.defaultpreemption.group_search import GroupSearch, is_being_preempted
+from stowplan.plugins.defaultpreemption.search import VictimSearch, budgets_of
+from stowplan.plugins.defaultpreemption.unit_search import UnitSearch
+from stowplan.plugins.defaultpreemption.units import Units
+from stowplan.table.columns import Rows
 
 NO_CANDIDATE = "no candidate node for preemption"
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
 UNDERWAY = "waiting for the preemption for this pod to be finished"
+GROUP_UNDERWAY = "waiting for the preemption for this pod group to be finished"
 
 
 class DefaultPreemptionArgs(PluginArgs, frozen=True):
@@ -68,7 +76,7 @@ class DefaultPreemptionArgs(PluginArgs, frozen=True):
 DEFAULT_ARGS = DefaultPreemptionArgs()
 
 
-class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
+class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
     """Makes room for a pod by evicting pods of lower priority from one node.
 
     Preempts: on every node that was rejected, but not for good, all pods of lower priority are supposed to go; if the
@@ -85,16 +93,39 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
     """
 
     args_type = DefaultPreemptionArgs
-    idle_points = frozenset({"pod_group_post_filter"})
     lists = ("PodDisruptionBudget",)
 
     def __init__(self, handle: PreemptingHandle, args: DefaultPreemptionArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._args = args
+        gates = handle.feature_gates
+        self._has_groups, self._has_trees = has_groups(gates), gates.enabled("CompositePodGroup")
+        self._has_group_policies = gates.enabled("PodGroupPreemptionPolicy")
+        self._units = Units(handle.pods, handle.groups, has_trees=self._has_trees)
         self._tells_placement = handle.feature_gates.changed("PreemptionTellsPlacement")
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
+        if pod.spec.scheduling_group is not None and self._has_groups:
+            return self._pre_enqueue_member(pod)
         return refuse(UNDERWAY) if self._handle.evictions.is_underway(pod) else None
+
+    def _pre_enqueue_member(self, pod: Pod) -> Rejection | None:
+        key = own_group(pod)
+        if key is None:
+            return None
+        if self._has_trees:
+            root = self._handle.groups.tree_of(key)
+            if root is None:
+                return None
+            key = root.group_key
+        return refuse(GROUP_UNDERWAY) if self._handle.evictions.is_underway_for(key) else None
+
+    def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupNominated | Rejection:
+        handle, group = self._handle, attempt.group
+        policy = group.spec.preemption_policy
+        if not self._has_group_policies:
+            policy = "Never" if any(pod.spec.preemption_policy == "Never" for pod in attempt.pods) else ""
+        return GroupSearch(attempt, handle.pods, self._units, budgets_of(handle)).run(policy)
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
         problem = self.why_ineligible(pod, attempt)
@@ -120,15 +151,26 @@ class DefaultPreemption(PreEnqueue, PostFilter, Requeue):
         if not node_name or _is_beyond_help(attempt, node_name):
             return ""
         on_node = (placed.pod for placed in self._handle.pods.by_importance(node_name))
-        victims = (other for other in on_node if other.priority < pod.priority)
-        return TERMINATING if any(map(_is_being_preempted, victims)) else ""
+        victims = (other for other in on_node if self._priority_of(other) < pod.priority)
+        return TERMINATING if any(map(is_being_preempted, victims)) else ""
+
+    def _priority_of(self, pod: Pod) -> int:
+        return self._units.priority_of(pod) if self._has_groups else pod.priority
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
         search = VictimSearch(pod, attempt, self._handle)
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0
-        return search.run(np.roll(rows, -start), self._args.enough(len(rows)))
+        in_turn, enough = np.roll(rows, -start), self._args.enough(len(rows))
+        if self._has_groups and self._has_groups_on(rows, attempt):
+            return UnitSearch(pod, attempt, self._handle, self._units).run(in_turn, enough)
+        return search.run(in_turn, enough)
+
+    def _has_groups_on(self, rows: Rows, attempt: Attempt) -> bool:
+        """Say whether pods of groups are on any of the rows: only there is it more than pods that is evicted."""
+        used = self._handle.groups.nodes_in_use()
+        return bool(used) and any(attempt.verdict.names[row] in used for row in rows.tolist())
 
     def _settle(self, candidates: Sequence[Preemption]) -> Nominated | Rejection:
         return self._nominated(candidate_nodes.pick(candidates)) if candidates else _rejection(NO_CANDIDATE)
@@ -145,14 +187,6 @@ def _fail(problem: str) -> Rejection:
 
 def _rejection(message: str, code: Code = Code.UNSCHEDULABLE) -> Rejection:
     return Rejection((f"preemption: {message}",), code)
-
-
-def _is_being_preempted(pod: Pod) -> bool:
-    """Say whether a pod is going because a scheduler evicted it."""
-    if not pod.is_terminating:
-        return False
-    target = pod.status.condition("DisruptionTarget")
-    return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")
 
 
 def _is_beyond_help(attempt: Attempt, node_name: str) -> bool:

@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 
 from stowplan.framework.contract import Attempt
-from stowplan.framework.handle import PlacedPod, PreemptingHandle
+from stowplan.framework.handle import Handle, PlacedPod, PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.kinds import PodDisruptionBudget
 from stowplan.model.pod import Pod
@@ -37,9 +37,8 @@ class VictimSearch:
         self._pod = pod
         self._attempt = attempt
         self._pods = handle.pods
-        stops = handle.feature_gates.changed("FirstViolatedBudgetEndsTheCount")
-        self._budgets = Budgets(handle.listers.list(PodDisruptionBudget), stops_at_first=stops)
-        self._nominated = _nominated(pod, attempt, handle)
+        self._budgets = budgets_of(handle)
+        self._nominated = nominated_by_row(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:
         """Return the rows that evictions may help: rejected, but not for good."""
@@ -99,13 +98,19 @@ class VictimSearch:
         return in_turn, np.array(is_over, dtype=bool)
 
 
-def _nominated(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
+def nominated_by_row(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
     """Return, by row, the nominated pods that must fit beside `pod`."""
     nominated = handle.nominations.ahead_of(pod)
     if not nominated:
         return {}
     rows = {name: row for row, name in enumerate(attempt.verdict.names) if name in nominated}
     return {row: [attempt.nodes.shape_of(other) for other in nominated[name]] for name, row in rows.items()}
+
+
+def budgets_of(handle: Handle) -> Budgets:
+    """Return all budgets of the cluster, as they are."""
+    stops = handle.feature_gates.changed("FirstViolatedBudgetEndsTheCount")
+    return Budgets(handle.listers.list(PodDisruptionBudget), stops_at_first=stops)
 
 
 class Budgets:

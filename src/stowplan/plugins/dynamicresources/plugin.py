@@ -19,7 +19,9 @@ from stowplan.framework.contract import (
     Awaited,
     Errand,
     Filter,
+    GroupArranged,
     Normalize,
+    PodGroupPostFilter,
     PostFilter,
     PreBind,
     PreEnqueue,
@@ -31,6 +33,7 @@ from stowplan.framework.contract import (
     refuse,
 )
 from stowplan.framework.kept.incremental import TellsApart
+from stowplan.framework.pod_groups import GroupAttempt
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model import node_selector, requests
 from stowplan.model.dra import DeviceClass, ResourceClaim
@@ -47,6 +50,7 @@ from stowplan.plugins.dynamicresources.claims import (
     problem_with_claims,
 )
 from stowplan.plugins.dynamicresources.dra_state import DRAState
+from stowplan.plugins.dynamicresources.group_claims import post_filter_group
 from stowplan.plugins.dynamicresources.node_allocatable import taking_of_node
 from stowplan.plugins.dynamicresources.pod_claims import UNAVAILABLE, AllocatedClaim, PodClaims, StateData, signed
 from stowplan.plugins.dynamicresources.pre_bind import Allocated, ClaimBinding, Reservation, ReservedClaim
@@ -79,7 +83,9 @@ class DynamicResourcesArgs(PluginArgs, frozen=True):
 DEFAULT_ARGS: Final = DynamicResourcesArgs()
 
 
-class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, Normalize, Reserve, PreBind, Requeue):
+class DynamicResources(
+    TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, PodGroupPostFilter, Normalize, Reserve, PreBind, Requeue
+):
     """A pod goes only where all devices that its claims ask for can be had, and gets them there.
 
     Gates: pods whose claims are missing, being deleted, not made yet, or another pod's.
@@ -100,7 +106,6 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
 
     judges_resizes = False
     args_type = DynamicResourcesArgs
-    idle_points = frozenset({"pod_group_post_filter"})
     default_weight = 2
     lists = ("ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule")
 
@@ -116,6 +121,7 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         self._hears_deletions = handle.feature_gates.changed("DeletedClaims")
         #: Whether nothing is said where nothing is given back.
         self._is_silent = handle.feature_gates.changed("SilentDeallocation")
+        self._has_placements = handle.feature_gates.enabled("TopologyAwareWorkloadScheduling")
 
     # Which pods, and what tells them apart
 
@@ -202,6 +208,9 @@ class DynamicResources(TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, No
         if claims.made is not None and not extended_resources.is_in_memory(claims.made):
             return Arranged(Rejection((DELETED,)), partial(self._writes.delete, claims.made))
         return Rejection(() if self._is_silent else (STILL_NOT,))
+
+    def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupArranged | Rejection:
+        return post_filter_group(attempt, self.name, self.post_filter, has_placements=self._has_placements)
 
     def _unavailable(self, claims: PodClaims, attempt: Attempt) -> Iterator[ResourceClaim]:
         """Yield the given claims of which some node, which would do otherwise, cannot use the devices."""

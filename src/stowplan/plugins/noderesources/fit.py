@@ -17,13 +17,26 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from stowplan.config.feature_gates import rules_of
-from stowplan.framework.contract import MAX_SCORE, Awaited, Filter, PreFilter, PreScore, Reject, Requeue, Score, reject
+from stowplan.framework.contract import (
+    MAX_SCORE,
+    Awaited,
+    Filter,
+    PlacementScore,
+    PreFilter,
+    PreScore,
+    Reject,
+    Requeue,
+    Score,
+    reject,
+)
 from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmounts, Successive
+from stowplan.framework.pod_groups import PlacedIn
 from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import WordedError
 from stowplan.model import requests
 from stowplan.model.dra import DeviceClass
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import OwnGroup
 from stowplan.model.requests import USUAL, Requests, is_extended
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
 from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
@@ -43,6 +56,7 @@ from stowplan.plugins.noderesources.allocation import (
     score_served,
 )
 from stowplan.plugins.noderesources.arguments import LEAST_ALLOCATED, NodeResourcesFitArgs, ScoringStrategy
+from stowplan.plugins.noderesources.placement_score import score_fullness
 from stowplan.plugins.shape_score import MAX_UTILIZATION, UtilizationShapePoint, curve_of
 from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
@@ -58,7 +72,7 @@ class FitHandle(ClaimsHandle, Protocol):
         """Say whether a pod counts on its node."""
 
 
-class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts, ScoresAmounts):
+class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Requeue, FitsAmounts, ScoresAmounts):
     """Reject nodes without room for the pod; of the others prefer the emptiest, or the fullest.
 
     Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
@@ -70,6 +84,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
         nothing about cpu or memory counts 100m and 200Mi; pod-level requests of the pod itself do not count. A resource
         that the node does not have is left out, and so is an extended resource that the pod does not request. Of a
         resource that a device class serves, a node that has none itself has the devices of the class it can reach.
+        Of several placements of a pod group, the fullest scores highest, over the same resources.
     Arguments: `scoringStrategy`, type, weighted resources and curve; default LeastAllocated over cpu and memory.
         `ignoredResources` and `ignoredResourceGroups`: extended resources, by name or by the part before the slash,
         that are not checked.
@@ -78,10 +93,10 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
     Upstream: `pkg/scheduler/framework/plugins/noderesources/fit.go`.
     """
 
+    looks_at_rows_alone = True
     args_type = NodeResourcesFitArgs
     default_weight = 1
     lists = ("DeviceClass",)
-    idle_points = frozenset({"placement_score"})
 
     def __init__(self, args: NodeResourcesFitArgs = DEFAULT_ARGS, *, handle: FitHandle | None = None) -> None:
         """Without a handle no device class is known."""
@@ -172,6 +187,9 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, Requeue, FitsAmounts,
             return score_served(self._rule, counted, nodes, self._served.of)
         scores = score_all(counted.shares, nodes) if self._is_least_allocated else None
         return score_rows(self._rule, counted, nodes) if scores is None else scores
+
+    def score_placements(self, group: OwnGroup, nodes: Nodes, found: Sequence[PlacedIn]) -> Sequence[int]:
+        return score_fullness(self._resources, nodes, found, lambda pod: _container_requests(pod, nodes))
 
     def is_by_amounts(self, state: CountedResources) -> bool:
         return not state.served

@@ -1,0 +1,128 @@
+"""Pod groups without a queue: what a library or a command line makes of the pods of one group, and why.
+
+The same attempt as in the live scheduler (`engine/group_attempt.py`), but nobody waits and nobody is evicted: a group
+that does not fit changes nothing. `explain_group` tries every placement, and asks what making room would come to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stowplan.cache.cache import Cache
+from stowplan.config.feature_gates import FeatureGates
+from stowplan.engine import binding_cycle
+from stowplan.engine.failure import Chosen, Failed, Refused, Result
+from stowplan.engine.group_attempt import GroupResult, GroupTry, Results, TriedMember
+from stowplan.engine.group_tree import GroupNode, problem_with, tree_of
+from stowplan.engine.group_trial import ClusterTrial
+from stowplan.engine.parts import ActivePolicy
+from stowplan.framework.pod_groups import GroupAttempt
+from stowplan.framework.post_filter import run_group_post_filter
+from stowplan.framework.profile import Profile
+from stowplan.framework.verdict import Verdict, Vocabulary
+from stowplan.model.pod import Pod, pod_id
+from stowplan.model.pod_group import GroupKey, own_group
+from stowplan.observe.group_explanation import GroupExplanation, PlacementReport
+from stowplan.queue.entry import QueuedPod
+from stowplan.table.nodes import Nodes
+
+
+def condition_of_groups(gates: FeatureGates) -> str:
+    """Return the condition of a pod group that tells how its attempts went."""
+    return "PodGroupInitiallyScheduled" if gates.changed("PodGroupInitiallyScheduled") else "PodGroupScheduled"
+
+
+def root_of(cache: Cache, pod: Pod) -> GroupKey | None:
+    """Return the group that a pod is placed with: the root of its tree; None if it names none that is known."""
+    key = own_group(pod)
+    root = cache.groups.tree_of(key) if key is not None else None
+    return root.group_key if root is not None else None
+
+
+def plant(cache: Cache, policy: ActivePolicy, root: GroupKey, pods: Sequence[Pod]) -> GroupNode | str:
+    """Return the tree of a group with its pending pods, or why they cannot be tried together."""
+    in_order = sorted(enumerate(pods), key=lambda one: (-one[1].priority, one[0]))
+    tree = tree_of(cache.groups, root, [QueuedPod(pod, queued_at_ns=turn) for turn, pod in in_order])
+    if tree is None:
+        return f"{root} is not there"
+    return problem_with(tree, cache.groups.scheduled(root), policy) or tree
+
+
+class GroupDesk:
+    """Tries the groups of one cluster."""
+
+    def __init__(self, cache: Cache, policy: ActivePolicy) -> None:
+        self._cache, self._policy = cache, policy
+
+    async def schedule(self, root: GroupKey, pods: Sequence[Pod]) -> list[Result]:
+        """Place the pods of a group, as many as fit if that is enough; tell of each what came of it."""
+        tree = plant(self._cache, self._policy, root, pods)
+        if isinstance(tree, str):
+            return [Failed(pod, tree) for pod in pods]
+        results = await self._try(self._profile(pods)).run(tree)
+        status = results[root].status
+        tried = [(one, result) for result in results.values() for one in result.members]
+        found = {pod_id(one.entry.pod): self._told(one, result) for one, result in tried}
+        return [found.get(pod_id(pod)) or self._refused(pod, status.message) for pod in pods]
+
+    def _told(self, member: TriedMember, result: GroupResult) -> Result:
+        pod = member.entry.pod
+        if member.node_name and result.status.is_success:
+            return Chosen(pod, member.node_name, self._cache.table.row_of[member.node_name], 0)
+        if member.is_error or result.status.is_error:
+            return Failed(pod, member.why.message if member.why is not None else result.status.summary)
+        if member.verdict is not None:
+            return Refused(pod, member.verdict.fit_error(), member.verdict)
+        return self._refused(pod, result.status.message)
+
+    def _refused(self, pod: Pod, message: str) -> Refused:
+        names = self._cache.table.names()
+        return Refused(pod, message, Verdict(np.zeros(len(names), dtype=np.int32), Vocabulary(), names))
+
+    # Why
+
+    async def explain(self, root: GroupKey, pods: Sequence[Pod]) -> GroupExplanation:
+        """Say of every placement how many pods it takes and what is against the next; and who would be evicted."""
+        tree = plant(self._cache, self._policy, root, pods)
+        if isinstance(tree, str):
+            return GroupExplanation(str(root), 0, len(pods), 0, problem=tree)
+        profile, scheduled = self._profile(pods), len(self._cache.groups.scheduled(root))
+        attempt = self._try(profile)
+        reports = [self._report(name, results) async for name, results in attempt.survey(tree)]
+        helped, victims = "", tuple[str, ...]()
+        if not any(one.is_enough for one in reports):
+            helped, victims = self._make_room(profile, tree, frozenset(attempt.prepared))
+        needed = tree.group.spec.min_count
+        return GroupExplanation(str(root), needed, len(pods), scheduled, tuple(reports), helped, victims)
+
+    def _report(self, name: str, results: Results) -> PlacementReport:
+        members = [member for result in results.values() for member in result.members]
+        missing = next((one for one in members if one.why is not None), None)
+        return PlacementReport(
+            name,
+            {one.entry.pod.key: one.node_name for one in members if one.node_name},
+            is_enough=all(result.status.is_success for result in results.values()),
+            missing=missing.entry.pod.key if missing is not None else "",
+            why=missing.why.message if missing is not None and missing.why is not None else "",
+        )
+
+    def _make_room(self, profile: Profile, tree: GroupNode, prepared: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+        trial = ClusterTrial(self._cache, self._policy, lambda: self._try(profile), tree)
+        asked = GroupAttempt(tree.group, tree.pods, prepared, trial, {}, Nodes(self._cache.table))
+        try:
+            filtered = run_group_post_filter(profile, asked)
+        finally:
+            trial.restore()
+        victims = filtered.nominated.victims if filtered.nominated is not None else ()
+        return filtered.error or filtered.message, tuple(victim.key for victim in victims)
+
+    def _try(self, profile: Profile) -> GroupTry:
+        return GroupTry(self._cache, self._policy, profile, self._undo)
+
+    def _undo(self, profile: Profile, pod: Pod, node_name: str) -> None:
+        binding_cycle.undo(self._cache, profile, pod, node_name)
+
+    def _profile(self, pods: Sequence[Pod]) -> Profile:
+        return self._policy.profiles[pods[0].spec.scheduler_name]
