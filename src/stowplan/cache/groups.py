@@ -25,7 +25,7 @@ BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class Groups:
-    """Groups by key, and their members, waiting or on nodes; implements `framework.pod_groups.GroupLister`.
+    """Groups by key, and their members, waiting or on nodes; implements `framework.handle.GroupLister`.
 
     Pods that have ended belong to no group any more. Those that are being deleted still are members of Kubernetes' own
     groups, as upstream counts, but not of the community's: they will not help a gang to be complete.

@@ -22,7 +22,14 @@ from stowplan.engine.failure import NO_NODES, Chosen, Failed, Failure
 from stowplan.engine.group_tree import GroupNode
 from stowplan.engine.parts import ActivePolicy
 from stowplan.engine.scheduling_cycle import ChoiceInputs, Within
-from stowplan.framework.pod_groups import UNSCHEDULABLE_GROUP, Assignment, NotYet, PlacedIn, Placement, Progress
+from stowplan.framework.pod_groups import (
+    UNSCHEDULABLE_GROUP,
+    Assignment,
+    GroupPlacement,
+    GroupProgress,
+    NotYet,
+    PlacedIn,
+)
 from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection, Verdict
@@ -159,10 +166,10 @@ class GroupTry:
             return await self._try_in(node, placements[0].mask, results)
         return await self._try_each(node, placements, results)
 
-    def _placements(self, node: GroupNode, within: Mask | None) -> Sequence[Placement] | GroupStatus:
+    def _placements(self, node: GroupNode, within: Mask | None) -> Sequence[GroupPlacement] | GroupStatus:
         generators = self._profile.placement_generate if self._policy.has_placements else ()
         if not generators:
-            return (Placement("", within),)
+            return (GroupPlacement("", within),)
         found = generators[0].placements(node.group, Nodes(self._cache.table), within)
         if isinstance(found, Rejection):
             return GroupStatus(found.code, found.reasons)
@@ -180,7 +187,7 @@ class GroupTry:
     async def _try_pods(self, node: GroupNode, within: Mask | None, results: Results) -> GroupResult:
         """Place pod after pod, for as long as it can come to enough."""
         scheduled = len(self._cache.groups.scheduled(node.key))
-        progress = Progress(scheduled, len(node.members))
+        progress = GroupProgress(scheduled, len(node.members))
         result = results[node.key] = GroupResult(node.group, self._feasible(node, progress))
         if result.status.code is Code.ERROR:
             return result
@@ -195,7 +202,7 @@ class GroupTry:
                 text = f"failed to schedule other pod from a pod group: {tried.why.message}"
                 result.status = GroupStatus(Code.ERROR, (text,))
                 return result
-            progress = Progress(progress.scheduled + bool(tried.node_name), progress.remaining - 1)
+            progress = GroupProgress(progress.scheduled + bool(tried.node_name), progress.remaining - 1)
             result.status = self._feasible(node, progress)
             if _is_final(result.status):
                 break
@@ -205,7 +212,7 @@ class GroupTry:
 
     async def _try_groups(self, node: GroupNode, within: Mask | None, results: Results) -> GroupResult:
         """Place group after group, for as long as it can come to enough."""
-        progress = Progress(0, len(node.children))
+        progress = GroupProgress(0, len(node.children))
         result = GroupResult(node.group, self._feasible(node, progress))
         results[node.key] = result
         if _is_final(result.status):
@@ -217,14 +224,14 @@ class GroupTry:
                 result.status = GroupStatus(Code.ERROR, (text,))
                 return result
             result.has_placed = result.has_placed or tried.has_placed
-            progress = Progress(progress.scheduled + tried.status.is_success, progress.remaining - 1)
+            progress = GroupProgress(progress.scheduled + tried.status.is_success, progress.remaining - 1)
             result.status = self._feasible(node, progress)
             if _is_final(result.status):
                 break
         result.status = _settled(result.status)
         return result
 
-    def _feasible(self, node: GroupNode, progress: Progress) -> GroupStatus:
+    def _feasible(self, node: GroupNode, progress: GroupProgress) -> GroupStatus:
         """Ask whether it is enough; a group that may yet come to enough has a status that says `Pending`."""
         status = SUCCESS
         for plugin in self._profile.placement_feasible:
@@ -278,14 +285,14 @@ class GroupTry:
 
     # Placements
 
-    async def _try_each(self, node: GroupNode, placements: Sequence[Placement], results: Results) -> GroupResult:
+    async def _try_each(self, node: GroupNode, placements: Sequence[GroupPlacement], results: Results) -> GroupResult:
         """Try a group in every placement, and place it in the best of those in which it fits."""
         if len(placements) > 1 and self._extenders is None and node.members:
             found_best = await self._try_best(node, placements, results)
             if found_best is not None:
                 return found_best
         first: Results = {}
-        fitting: list[tuple[Placement, Results]] = []
+        fitting: list[tuple[GroupPlacement, Results]] = []
         for placement in placements:
             found: Results = {}
             result = await self._try_in(node, placement.mask, found)
@@ -311,7 +318,9 @@ class GroupTry:
                 return result
         return results[node.key]
 
-    async def _try_best(self, node: GroupNode, placements: Sequence[Placement], results: Results) -> GroupResult | None:
+    async def _try_best(
+        self, node: GroupNode, placements: Sequence[GroupPlacement], results: Results
+    ) -> GroupResult | None:
         """Find out what every placement comes to without placing anybody, then try the best; None if that is in doubt.
 
         If none is enough, the first is tried, so that its pods have something to say.
@@ -322,7 +331,7 @@ class GroupTry:
             return None
         counts = [min(len(pods), int(room.sum() if one.mask is None else room[one.mask].sum())) for one in placements]
         scheduled = len(self._cache.groups.scheduled(node.key))
-        is_enough = [self._feasible(node, Progress(scheduled + count, 0)).is_success and count for count in counts]
+        is_enough = [self._feasible(node, GroupProgress(scheduled + count, 0)).is_success and count for count in counts]
         fitting = [
             PlacedIn(one, _as_many(pods, n)) for one, n, ok in zip(placements, counts, is_enough, strict=True) if ok
         ]

@@ -49,7 +49,7 @@ from stowplan.table.nodes import Nodes
 SECOND_NS = 1_000_000_000
 
 
-class Flow(Protocol):
+class GroupFlow(Protocol):
     """What a group needs of the flow."""
 
     def start_binding(self, profile: Profile, entry: QueuedPod, node_name: str, held: dict[str, float]) -> None: ...
@@ -73,7 +73,7 @@ class GroupCycle:
     """Places pod groups."""
 
     def __init__(
-        self, state: SchedulerState, policy: ActivePolicy, environment: Environment, tools: GroupTools, flow: Flow
+        self, state: SchedulerState, policy: ActivePolicy, environment: Environment, tools: GroupTools, flow: GroupFlow
     ) -> None:
         self._state, self._policy, self._environment = state, policy, environment
         self._tools, self._flow = tools, flow

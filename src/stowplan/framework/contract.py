@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from stowplan.config.declarations import PluginArgs
+from stowplan.framework import pod_groups
 from stowplan.framework.changes import Action
-from stowplan.framework.pod_groups import GroupAttempt, GroupNominated, NotYet, PlacedIn, Placement, Progress
 from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.node import Node
@@ -86,7 +86,7 @@ class Attempt:
     suppose: Callable[[Nodes], Words]
     #: The plugins that PreFilter got to before it was over; None for all of them.
     prepared: frozenset[str] | None = None
-    #: The same as `suppose` after pods were suspended, anywhere in the cluster (`handle.pods.suspend`).
+    #: The same as `suppose` after pods were suspended, anywhere in the cluster (`PlacedPods` of the handle).
     ask_again: Callable[[Nodes], Words] | None = None
 
 
@@ -122,14 +122,6 @@ class Arranged:
 
     rejection: Rejection
     errand: Errand
-
-
-@dataclass(frozen=True, slots=True)
-class GroupArranged:
-    """Answer of `pod_group_post_filter`: something is done beside the cycle that may help; others go on."""
-
-    rejection: Rejection
-    errands: tuple[Errand, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +250,7 @@ class PreFilter(Plugin):
 
 
 class Filter(Plugin):
-    #: Whether the answer for a row depends on that row and the pod alone, whatever is on the others.
+    #: Whether the answer for a row depends on that row and the pod alone.
     looks_at_rows_alone: ClassVar[bool] = False
 
     @abstractmethod
@@ -364,25 +356,25 @@ class PostBind(Plugin):
 
 class PodGroupPostFilter(Plugin):
     @abstractmethod
-    def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupNominated | GroupArranged | Rejection:
+    def pod_group_post_filter(self, attempt: pod_groups.GroupAttempt) -> pod_groups.RoomForGroup:
         """Called when a pod group found no place, to make room for all of it; otherwise as `post_filter`."""
 
 
 class PlacementGenerate(Plugin):
     @abstractmethod
-    def placements(self, group: OwnGroup, nodes: Nodes, within: Mask | None) -> Sequence[Placement] | Rejection:
+    def placements(self, group: OwnGroup, nodes: Nodes, within: Mask | None) -> pod_groups.Placements:
         """Return the sets of nodes that a pod group may go to as a whole, among the rows `within` (None: all)."""
 
 
 class PlacementFeasible(Plugin):
     @abstractmethod
-    def placement_feasible(self, group: OwnGroup, progress: Progress) -> Rejection | NotYet | None:
+    def placement_feasible(self, group: OwnGroup, progress: pod_groups.GroupProgress) -> pod_groups.Feasibility:
         """Called before the first pod of a group and after each: is it enough (None), not yet, or never?"""
 
 
 class PlacementScore(Plugin):
     @abstractmethod
-    def score_placements(self, group: OwnGroup, nodes: Nodes, found: Sequence[PlacedIn]) -> Sequence[int]:
+    def score_placements(self, group: OwnGroup, nodes: Nodes, found: Sequence[pod_groups.PlacedIn]) -> Sequence[int]:
         """Return a score from 0 to 100 for each placement in which the group fits; `nodes` are without its pods."""
 
 

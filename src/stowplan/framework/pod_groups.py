@@ -10,9 +10,9 @@ The classes to inherit are in `contract.py`; `engine/group_cycle.py` has the ord
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.handle import GroupLister, Handle
@@ -42,7 +42,7 @@ def has_groups(gates: FeatureGates) -> bool:
     return gates.enabled("GangScheduling")
 
 
-class Progress(NamedTuple):
+class GroupProgress(NamedTuple):
     """How far an attempt has come: pods (in a group of groups, groups) that have a place, and that are to come."""
 
     scheduled: int
@@ -57,7 +57,7 @@ class NotYet:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class GroupPlacement:
     """Nodes to which a group may go as a whole: the rows in `mask`, all of them if it is None."""
 
     name: str
@@ -77,7 +77,7 @@ class Assignment(NamedTuple):
 class PlacedIn:
     """A placement in which a group fits, and where its pods would go there."""
 
-    placement: Placement
+    placement: GroupPlacement
     assignments: Sequence[Assignment]
 
 
@@ -132,3 +132,17 @@ class GroupNominated:
     pdb_violations: int = 0
     #: How many of the units that are evicted are groups, or pods of groups.
     disruptions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupArranged:
+    """Answer of `pod_group_post_filter`: something is done beside the cycle that may help; others go on."""
+
+    rejection: Rejection
+    errands: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
+
+
+#: What the points answer.
+Placements = Sequence[GroupPlacement] | Rejection
+Feasibility = Rejection | NotYet | None
+RoomForGroup = GroupNominated | GroupArranged | Rejection

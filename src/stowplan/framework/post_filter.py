@@ -14,7 +14,7 @@ import numpy as np
 from stowplan.framework import contract, plugin_faults
 from stowplan.framework.kept.filtering import Filtering
 from stowplan.framework.plugin_faults import PluginError
-from stowplan.framework.pod_groups import GroupAttempt, GroupNominated
+from stowplan.framework.pod_groups import GroupArranged, GroupAttempt, GroupNominated
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.pod import Pod
@@ -142,9 +142,9 @@ def run_group_post_filter(profile: Profile, attempt: GroupAttempt) -> GroupFilte
         answer = _ask_about_group(profile, plugin, attempt)
         if isinstance(answer, GroupNominated):
             return GroupFiltered(answer, errands=errands)
-        if isinstance(answer, contract.GroupArranged):
+        if isinstance(answer, GroupArranged):
             errands += answer.errands
-        rejection = answer.rejection if isinstance(answer, contract.GroupArranged) else answer
+        rejection = answer.rejection if isinstance(answer, GroupArranged) else answer
         if rejection.code is Code.ERROR:
             text = f'error in "{plugin.name}" PodGroupPostFilter plugins: {", ".join(rejection.reasons)}'
             return GroupFiltered(error=text, errands=errands)
@@ -156,7 +156,7 @@ def run_group_post_filter(profile: Profile, attempt: GroupAttempt) -> GroupFilte
 
 def _ask_about_group(
     profile: Profile, plugin: contract.PodGroupPostFilter, attempt: GroupAttempt
-) -> GroupNominated | contract.GroupArranged | Rejection:
+) -> GroupNominated | GroupArranged | Rejection:
     blame = (plugin.name, "PodGroupPostFilter", attempt.pods[0])
     started_ns = profile.stopwatch.now_ns()
     late = ""
@@ -169,7 +169,7 @@ def _ask_about_group(
         late = profile.stopwatch.stop(started_ns, blame)
     if late:
         return Rejection((late,), Code.ERROR)
-    if not isinstance(answer, GroupNominated | contract.GroupArranged | Rejection):
+    if not isinstance(answer, GroupNominated | GroupArranged | Rejection):
         problem = f"it answers with GroupNominated, GroupArranged or refuse(...), got {answer!r:.60}"
         return Rejection((problem,), Code.ERROR)
     return answer

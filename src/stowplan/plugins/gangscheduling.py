@@ -15,7 +15,7 @@ from stowplan.framework.contract import (
     Wait,
     refuse,
 )
-from stowplan.framework.pod_groups import GroupHandle, NotYet, Progress, has_groups
+from stowplan.framework.pod_groups import GroupHandle, GroupProgress, NotYet, has_groups
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import GroupKey, OwnGroup, PodGroup, own_group
@@ -83,7 +83,7 @@ class GangScheduling(PreEnqueue, PlacementFeasible, Permit, Requeue):
 
     # Is it enough?
 
-    def placement_feasible(self, group: OwnGroup, progress: Progress) -> Rejection | NotYet | None:
+    def placement_feasible(self, group: OwnGroup, progress: GroupProgress) -> Rejection | NotYet | None:
         needed, (scheduled, remaining) = group.spec.min_count, progress
         if scheduled >= needed:
             return None

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from stowplan.framework.contract import PlacementGenerate
-from stowplan.framework.pod_groups import GroupHandle, Placement
+from stowplan.framework.pod_groups import GroupHandle, GroupPlacement
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod_group import OwnGroup
 from stowplan.table.columns import MISSING, Mask
@@ -21,8 +21,9 @@ _WHERE: Final = "cannot determine domain for already scheduled pods"
 class TopologyPlacementGenerator(PlacementGenerate):
     """All pods of a group go to nodes that have one value of a label: `schedulingConstraints.topology`.
 
-    Places: there is one placement for each value that the label has on nodes; if pods of the group have nodes already,
-        only theirs. A group without a constraint may go anywhere.
+    Rejects: every set of nodes that has not one value of the label in common: there is one placement for each value
+        that the label has on nodes; if pods of the group have nodes already, only theirs. A group without a constraint
+        may go anywhere.
     Upstream: pkg/scheduler/framework/plugins/topologyaware.
     """
 
@@ -32,10 +33,10 @@ class TopologyPlacementGenerator(PlacementGenerate):
     def __init__(self, handle: GroupHandle) -> None:
         self._groups = handle.groups
 
-    def placements(self, group: OwnGroup, nodes: Nodes, within: Mask | None) -> Sequence[Placement] | Rejection:
+    def placements(self, group: OwnGroup, nodes: Nodes, within: Mask | None) -> Sequence[GroupPlacement] | Rejection:
         key = group.spec.topology_key
         if key is None:
-            return (Placement("", within),)
+            return (GroupPlacement("", within),)
         values = nodes.label(key)
         wanted = self._value_in_use(group, nodes, values, key)
         if isinstance(wanted, Rejection):
@@ -43,9 +44,8 @@ class TopologyPlacementGenerator(PlacementGenerate):
         codes = values.codes if within is None else np.where(within, values.codes, MISSING)
         if wanted is not None:
             codes = np.where(codes == wanted, codes, MISSING)
-        return [
-            Placement(str(values.meanings[code]), codes == code) for code in np.unique(codes[codes != MISSING]).tolist()
-        ]
+        used = np.unique(codes[codes != MISSING]).tolist()
+        return [GroupPlacement(str(values.meanings[code]), codes == code) for code in used]
 
     def _value_in_use(self, group: OwnGroup, nodes: Nodes, values: Coded, key: str) -> int | Rejection | None:
         """Return the code of the value that pods of the group are at; None if none has a node."""

@@ -177,7 +177,7 @@ class SchedulingQueue:
         """Take the next pod: the first of the active ones, else the one whose wait ends first. None if there is none.
 
         Whoever takes a pod calls `done` or `give_back` for it. A pod that waits in a group comes with all others that
-        do (`entry.group`); in the end `finish_group` is called.
+        do, its `QueuedGroup`; in the end `finish_group` is called.
         """
         entry = self.places.pop(now_ns)
         if isinstance(entry, QueuedGroup):

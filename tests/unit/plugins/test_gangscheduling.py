@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.config.feature_gates import DEFAULT_GATES, parse
 from stowplan.framework.contract import Wait
-from stowplan.framework.pod_groups import NotYet, Progress
+from stowplan.framework.pod_groups import GroupProgress, NotYet
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.meta import NamespacedMeta
@@ -67,26 +67,26 @@ def test_the_label_of_the_other_flavour_means_nothing() -> None:
 @pytest.mark.parametrize(
     ("needed", "progress", "expected"),
     [
-        pytest.param(3, Progress(3, 0), None, id="enough"),
+        pytest.param(3, GroupProgress(3, 0), None, id="enough"),
         pytest.param(
-            3, Progress(1, 2), NotYet("minCount (3) is not yet satisfied: 1 scheduled, 2 remaining"), id="not yet"
+            3, GroupProgress(1, 2), NotYet("minCount (3) is not yet satisfied: 1 scheduled, 2 remaining"), id="not yet"
         ),
         pytest.param(
             3,
-            Progress(1, 1),
+            GroupProgress(1, 1),
             Rejection(("minCount (3) cannot be satisfied: 1 scheduled, 1 remaining",), Code.UNSCHEDULABLE),
             id="never",
         ),
-        pytest.param(None, Progress(1, 0), None, id="one is enough for a basic policy"),
+        pytest.param(None, GroupProgress(1, 0), None, id="one is enough for a basic policy"),
         pytest.param(
             None,
-            Progress(0, 0),
+            GroupProgress(0, 0),
             Rejection(("minCount (1) cannot be satisfied: 0 scheduled, 0 remaining",), Code.UNSCHEDULABLE),
             id="but one is needed",
         ),
     ],
 )
-def test_a_group_needs_as_many_as_its_policy_says(needed: int | None, progress: Progress, expected: Any) -> None:
+def test_a_group_needs_as_many_as_its_policy_says(needed: int | None, progress: GroupProgress, expected: Any) -> None:
     assert plugin().placement_feasible(own_group("train", needed), progress) == expected
 
 

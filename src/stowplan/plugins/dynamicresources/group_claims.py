@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from stowplan.framework.contract import Arranged, Attempt, Errand, GroupArranged
-from stowplan.framework.pod_groups import GroupAttempt
+from stowplan.framework.contract import Arranged, Attempt, Errand
+from stowplan.framework.pod_groups import GroupArranged, GroupAttempt
 from stowplan.framework.verdict import Code, Rejection, Words
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import PodGroup

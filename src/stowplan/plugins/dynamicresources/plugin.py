@@ -19,7 +19,6 @@ from stowplan.framework.contract import (
     Awaited,
     Errand,
     Filter,
-    GroupArranged,
     Normalize,
     PodGroupPostFilter,
     PostFilter,
@@ -33,7 +32,7 @@ from stowplan.framework.contract import (
     refuse,
 )
 from stowplan.framework.kept.incremental import TellsApart
-from stowplan.framework.pod_groups import GroupAttempt
+from stowplan.framework.pod_groups import GroupArranged, GroupAttempt
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model import node_selector, requests
 from stowplan.model.dra import DeviceClass, ResourceClaim
