@@ -60,7 +60,8 @@ def test_a_subchart_goes_and_comes_back(database: Helm) -> None:
 
 def test_an_upgrade_of_what_cannot_be_changed_is_rolled_back(database: Helm) -> None:
     told = database.fail_to_upgrade("db", "database", "--set=storage=5Gi")
-    assert "updates to statefulset spec for fields other than 'replicas'" in told
+    # In words that are of the release.
+    assert 'cannot patch "db" with kind StatefulSet' in told
     assert database.see("statefulset/db", ".spec.volumeClaimTemplates[0].spec.resources.requests.storage") == "1Gi"
     assert [status for status, _ in database.revisions("db")][-2:] == ["failed", "deployed"]
 

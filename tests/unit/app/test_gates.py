@@ -58,6 +58,8 @@ def test_a_cluster_without_a_configuration_has_the_plugins_of_its_gates() -> Non
 
 
 POD_LEVEL = "PodLevelResources"
+#: All that needs requests of pods.
+DEFAULTING = "PodLevelResourcesFixDefaulting"
 RESIZE = "InPlacePodLevelResourcesVerticalScaling"
 ROOMY = {"cpu": "4", "memory": "4Gi", "pods": "9"}
 
@@ -67,7 +69,7 @@ ROOMY = {"cpu": "4", "memory": "4Gi", "pods": "9"}
     [
         pytest.param("", 3000, id="on, the resize counts"),
         pytest.param(f"{RESIZE}=false", 2000, id="off, what is set on the pod counts"),
-        pytest.param(f"{RESIZE}=false,{POD_LEVEL}=false", 500, id="both off, only containers count"),
+        pytest.param(f"{RESIZE}=false,{DEFAULTING}=false,{POD_LEVEL}=false", 500, id="both off, only containers count"),
     ],
 )
 def test_what_is_set_on_a_placed_pod_counts_by_the_gates(gates: str, requested: int) -> None:
@@ -91,7 +93,9 @@ def test_what_is_set_on_a_placed_pod_counts_by_the_gates(gates: str, requested: 
     ("gates", "fits"),
     [
         pytest.param("", False, id="on, the pod asks for more than there is"),
-        pytest.param(f"{RESIZE}=false,{POD_LEVEL}=false", True, id="off, its containers ask for little"),
+        pytest.param(
+            f"{RESIZE}=false,{DEFAULTING}=false,{POD_LEVEL}=false", True, id="off, its containers ask for little"
+        ),
     ],
 )
 def test_what_is_set_on_a_waiting_pod_counts_by_the_gate(gates: str, fits: bool) -> None:
