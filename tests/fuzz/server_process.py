@@ -23,6 +23,8 @@ _START_SECONDS: Final = 120
 _END_SECONDS: Final = 60
 
 #: The ways in which the server is started, by name.
+#: Groups of pods are attacked, too.
+_GATES: Final = ("--feature-gates", "GenericWorkload=true,TopologyAwareWorkloadScheduling=true")
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "plain": (),
     "kept": ("--data", "data", "--audit-log", "audit.log"),
@@ -84,7 +86,7 @@ async def start(folder: Path, variant: str, hear: Callable[[str], None]) -> Serv
     options = VARIANTS[variant]
     os.makedirs(folder, exist_ok=True)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "stowplan", "up", "--nodes", str(_NODES), "--port", "0", *options),
+        *(sys.executable, "-m", "stowplan", "up", "--nodes", str(_NODES), "--port", "0", *_GATES, *options),
         cwd=folder,
         env=environment(),
         stdin=asyncio.subprocess.DEVNULL,

@@ -12,7 +12,7 @@ from stowplan.embedded.storage.catalogue import Catalogue
 from tests.fuzz.attack import Attack, request
 from tests.fuzz.generators import definitions, objects, places, sound, surroundings, values, workloads, yaml_text
 
-_CATALOGUE: Final = Catalogue()
+_CATALOGUE: Final = Catalogue(gates=frozenset({"GenericWorkload"}))
 _JSON: Final = "application/json"
 _OTHER_TYPES: Final = (
     "application/yaml",

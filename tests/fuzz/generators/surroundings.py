@@ -204,4 +204,12 @@ def _priority(rng: Random) -> dict[str, Any]:
 
 def _group(rng: Random) -> dict[str, Any]:
     policy: dict[str, Any] = rng.choice(({"gang": {"minCount": rng.choice((1, 2, 5))}}, {"basic": {}}, {}))
-    return _object(rng, "scheduling.k8s.io/v1alpha2", "PodGroup", spec={"schedulingPolicy": policy})
+    more: dict[str, Any] = rng.choice(
+        (
+            {},
+            {"disruptionMode": {rng.choice(("single", "all")): {}}},
+            {"schedulingConstraints": {"topology": [{"key": "topology.kubernetes.io/zone"}]}},
+            {"priority": rng.choice((0, 10))},
+        )
+    )
+    return _object(rng, "scheduling.k8s.io/v1beta1", "PodGroup", spec={"schedulingPolicy": policy, **more})

@@ -59,7 +59,8 @@ def assign(resource: Resource, pod: Object, api: ClusterView) -> None:
 
 def assign_to_group(resource: Resource, group: Object, api: ClusterView) -> None:
     """Give a new group of pods the priority of its class. Raise StatusError if it has another."""
-    spec, group_name, words = group["spec"], group["metadata"]["name"], _GROUP_WORDS[resource.kind]
+    spec = group.setdefault("spec", {})
+    group_name, words = group["metadata"]["name"], _GROUP_WORDS[resource.kind]
     priority, policy = _establish(resource, group, api)
     if spec.setdefault("priority", priority) != priority:
         problem = f"priority set in the {words} ({spec['priority']}) must match the priority computed ({priority})"
