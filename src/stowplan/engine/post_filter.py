@@ -197,7 +197,8 @@ class Evictor:
         except Exception as error:
             text = str(error) or type(error).__name__
             subject = preemptor.subject
-            environment.tell(Trouble(f"{preemptor.kind} {subject.key!r}: making room on {node_name!r} failed: {text}"))
+            what = f"{preemptor.kind} {subject.key!r}: making room on node {node_name!r} failed"
+            environment.tell(Trouble(f"{what}: {text}"))
             environment.tell(Evicted(subject, len(victims), started_at_ns, True, pdb_violations))
             self._evictions.end(run)
             self._queue.activate(preemptor.pods, environment.now_ns())

@@ -53,7 +53,7 @@ def test_a_refused_pod_is_explained_with_what_will_bring_it_back() -> None:
         story = found["story"]
         assert (story["node"], story["queue"]["place"], story["queue"]["attempts"]) == (None, "unschedulable", 1)
         assert story["queue"]["rejectedBy"] == ["NodeResourcesFit"]
-        assert story["queue"]["wokenBy"]["NodeResourcesFit"][0] == "Pod: deleted, requests less"
+        assert story["queue"]["wokenBy"]["NodeResourcesFit"][0] == "AssignedPod: deleted, requests less"
         assert [(one["outcome"], one["plugins"]) for one in story["attempts"]] == [("refused", ["NodeResourcesFit"])]
 
     assert run_live(work, *OPEN) == 1
@@ -88,7 +88,7 @@ def test_an_explanation_can_be_had_as_text() -> None:
         assert text.startswith("Pod default/huge fits no node.\n  0/1 nodes are available: 1 Insufficient cpu.")
         assert "Node n1 is refused" in text
         assert "In the queue\n  place     unschedulable since " in text
-        assert "What may bring it back\n  NodeResourcesFit  Pod: deleted, requests less; Node: added" in text
+        assert "What may bring it back\n  NodeResourcesFit  AssignedPod: deleted, requests less" in text
         assert "refused by NodeResourcesFit: 0/1 nodes are available" in text
 
     assert run_live(work, *OPEN) == 1

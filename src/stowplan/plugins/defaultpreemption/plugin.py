@@ -101,8 +101,10 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         gates = handle.feature_gates
         self._has_groups, self._has_trees = has_groups(gates), gates.enabled("CompositePodGroup")
         self._has_group_policies = gates.enabled("PodGroupPreemptionPolicy")
-        self._units = Units(handle.pods, handle.groups, has_trees=self._has_trees)
         self._tells_placement = handle.feature_gates.changed("PreemptionTellsPlacement")
+
+    def _units(self) -> Units:
+        return Units(self._handle.pods, self._handle.groups, has_trees=self._has_trees)
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
         if pod.spec.scheduling_group is not None and self._has_groups:
@@ -125,7 +127,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         policy = group.spec.preemption_policy
         if not self._has_group_policies:
             policy = "Never" if any(pod.spec.preemption_policy == "Never" for pod in attempt.pods) else ""
-        return GroupSearch(attempt, handle.pods, self._units, budgets_of(handle)).run(policy)
+        return GroupSearch(attempt, handle.pods, self._units(), budgets_of(handle)).run(policy)
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
         problem = self.why_ineligible(pod, attempt)
@@ -155,7 +157,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         return TERMINATING if any(map(is_being_preempted, victims)) else ""
 
     def _priority_of(self, pod: Pod) -> int:
-        return self._units.priority_of(pod) if self._has_groups else pod.priority
+        return self._units().priority_of(pod) if self._has_groups else pod.priority
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
@@ -164,7 +166,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         start = self._handle.draw(len(rows)) if len(rows) else 0
         in_turn, enough = np.roll(rows, -start), self._args.enough(len(rows))
         if self._has_groups and self._has_groups_on(rows, attempt):
-            return UnitSearch(pod, attempt, self._handle, self._units).run(in_turn, enough)
+            return UnitSearch(pod, attempt, self._handle, self._units()).run(in_turn, enough)
         return search.run(in_turn, enough)
 
     def _has_groups_on(self, rows: Rows, attempt: Attempt) -> bool:
