@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.up.up_process import PROGRAM, Up, environment, running
+from tests.integration.up.up_process import PROGRAM, Up, environment, run, running
 from tests.unit.app.test_live import free_port
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -19,6 +19,7 @@ REFUSED = (
     "minCount (3) cannot be satisfied: 2 scheduled, 0 remaining, "
     "pod group preemption: No preemption victims found for incoming preemptor"
 )
+UNVERIFIED = ("--insecure-skip-tls-verify",)
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -52,6 +53,8 @@ class World:
 
     up: Up
     release: OfRelease
+    #: Where the pages of the scheduler are, for `--server`.
+    pages: str
 
     @property
     def groups(self) -> str:
@@ -95,35 +98,36 @@ class World:
 
 
 @contextmanager
-def by_up(folder: Path, release: OfRelease) -> Iterator[Up]:
+def by_up(folder: Path, release: OfRelease) -> Iterator[World]:
     with running(folder, "--nodes", "2", *release.flags) as up:
-        yield up
+        yield World(up, release, up.scheduler)
 
 
 @contextmanager
-def by_run(folder: Path, release: OfRelease) -> Iterator[Up]:
+def by_run(folder: Path, release: OfRelease) -> Iterator[World]:
     """Have `run` schedule on a cluster of `up` that has no scheduler."""
     (folder / "config.yaml").write_text(CONFIG)
-    address = ("--bind-address=127.0.0.1", f"--secure-port={free_port()}")
+    port = free_port()
+    address = ("--bind-address=127.0.0.1", f"--secure-port={port}", "--authorization-always-allow-paths=/debug/*")
     with running(folder, "--nodes", "2", "--without", "scheduler", *release.flags) as up:
         command = [*PROGRAM, "run", "--config=config.yaml", *address, *release.flags]
         process = subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.DEVNULL)
         try:
-            yield up
+            yield World(up, release, f"https://127.0.0.1:{port}")
         finally:
             process.kill()
             process.wait()
 
 
-Program = Callable[[Path, OfRelease], AbstractContextManager[Up]]
+Program = Callable[[Path, OfRelease], AbstractContextManager[World]]
 WAYS: list[tuple[Program, str]] = [(by_up, "1.37"), (by_run, "1.37"), (by_up, "1.36"), (by_run, "1.36")]
 
 
 @pytest.fixture(scope="module", params=WAYS, ids=["up-1.37", "run-1.37", "up-1.36", "run-1.36"])
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     program, release = request.param
-    with program(tmp_path_factory.mktemp("groups"), RELEASES[release]) as up:
-        yield World(up, RELEASES[release])
+    with program(tmp_path_factory.mktemp("groups"), RELEASES[release]) as made:
+        yield made
 
 
 def test_a_gang_that_fits_is_bound_and_its_group_says_so(world: World) -> None:
@@ -140,3 +144,17 @@ def test_a_gang_that_does_not_fit_has_no_pod_bound_and_its_group_says_why(world:
     assert world.condition("large") == ("False", "Unschedulable", REFUSED)
     assert [world.up.node_of(f"large-{turn}") for turn in range(3)] == ["", "", ""]
     world.end("large", 3)
+
+
+def test_a_running_scheduler_explains_a_group_and_says_where_it_waits(world: World) -> None:
+    world.create("asked", 3)
+    world.condition("asked")
+
+    told = run(world.up.folder, "explain", "podgroup", "default/asked", "--server", world.pages, *UNVERIFIED)
+
+    assert told.returncode == 0, told.stderr
+    head, *placements, waits = told.stdout.splitlines()
+    assert head == 'pod group "default/asked": 3 pending, 0 with a node, 3 needed'
+    assert "does not fit, takes 2" in placements[0]
+    assert waits.startswith("waits: ")
+    world.end("asked", 3)
