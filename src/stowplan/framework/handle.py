@@ -269,6 +269,12 @@ class PreemptingHandle(Handle, Protocol):
     @property
     def groups(self) -> GroupLister: ...
 
+    @property
+    def measures(self) -> Measures: ...
+
+    def now_ns(self) -> int:
+        """Return the time by the scheduler's clock."""
+
     def asks_before_preempting(self, pod: Pod) -> bool:
         """Say whether somebody outside has to agree before room is made for `pod`."""
 

@@ -140,7 +140,12 @@ def test_nodes_can_be_filtered_sorted_and_limited() -> None:
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [
-        pytest.param("explain", 400, "pod: Required value: write ?pod=NAMESPACE/NAME", id="no pod is named"),
+        pytest.param(
+            "explain",
+            400,
+            "pod: Required value: write ?pod=NAMESPACE/NAME or ?podgroup=NAMESPACE/NAME",
+            id="no pod is named",
+        ),
         pytest.param(
             "explain?pod=default/none",
             404,
@@ -158,6 +163,12 @@ def test_nodes_can_be_filtered_sorted_and_limited() -> None:
             404,
             "pod 'default/other': no profile for schedulerName 'elsewhere'; known: default-scheduler",
             id="a pod of another scheduler",
+        ),
+        pytest.param(
+            "explain?podgroup=default/train",
+            404,
+            "this scheduler knows no pod groups: switch the feature gate GenericWorkload on",
+            id="a group where there are none",
         ),
         pytest.param(
             "explain?pod=default/a&top=x", 400, "top: Invalid value: 'x': write a whole number of at least 1", id="top"
@@ -184,7 +195,7 @@ def test_who_may_not_see_it_is_refused() -> None:
     async def work(api: FakeApi, port: int) -> None:
         api.put("/api/v1/pods", pod("a"))
         await until(lambda: bool(api.bindings))
-        for page in ("explain?pod=default/a", "queue", "nodes"):
+        for page in ("explain?pod=default/a", "explain?podgroup=default/train", "queue", "nodes"):
             assert (await fetch(port, f"{PAGES}/{page}"))[0] == 403
 
     assert run_live(work, "--leader-elect=false") == 1

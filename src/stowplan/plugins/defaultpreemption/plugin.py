@@ -33,7 +33,7 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import Int32
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import own_group
-from stowplan.plugins.defaultpreemption import candidate_nodes
+from stowplan.plugins.defaultpreemption import candidate_nodes, group_search
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
 from stowplan.plugins.defaultpreemption.group_search import GroupSearch, is_being_preempted
 from stowplan.plugins.defaultpreemption.search import VictimSearch, budgets_of
@@ -41,6 +41,7 @@ from stowplan.plugins.defaultpreemption.unit_search import UnitSearch
 from stowplan.plugins.defaultpreemption.units import Units
 from stowplan.table.columns import Rows
 
+GROUP_ATTEMPTS = "scheduler_workload_preemption_attempts_total"
 NO_CANDIDATE = "no candidate node for preemption"
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -127,7 +128,9 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         policy = group.spec.preemption_policy
         if not self._has_group_policies:
             policy = "Never" if any(pod.spec.preemption_policy == "Never" for pod in attempt.pods) else ""
-        return GroupSearch(attempt, handle.pods, self._units(), budgets_of(handle)).run(policy)
+        answer = GroupSearch(attempt, handle, self._units(), budgets_of(handle)).run(policy)
+        handle.measures.count(GROUP_ATTEMPTS, group_search.status_of(answer))
+        return answer
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
         problem = self.why_ineligible(pod, attempt)
