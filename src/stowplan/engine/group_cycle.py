@@ -154,8 +154,10 @@ class GroupCycle:
         verdicts = {pod_id(one.entry.pod): one.verdict for one in tried if one.verdict is not None}
         trial = ClusterTrial(self._state.cache, self._policy, lambda: self._try(profile), root)
         nodes = Nodes(self._state.cache.table)
+        placed = frozenset(pod_id(one.entry.pod) for one in tried if one.node_name)
+        attempt = GroupAttempt(root.group, pods, prepared, trial, verdicts, nodes, placed)
         try:
-            filtered = run_group_post_filter(profile, GroupAttempt(root.group, pods, prepared, trial, verdicts, nodes))
+            filtered = run_group_post_filter(profile, attempt)
         finally:
             trial.restore()
         self._tools.tasks.start_errands(pods[0], filtered.errands)

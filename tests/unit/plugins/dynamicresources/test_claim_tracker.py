@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import default_gates
 from stowplan.config.releases import DEFAULT
@@ -23,7 +24,8 @@ class World:
     def __init__(self, *claims: ResourceClaim, release: str = DEFAULT) -> None:
         self.reads = Reads()
         self.objects = Objects(self.reads)
-        self.claims = ClaimTracker(self.objects, self.reads, default_gates(release))
+        self.groups = Groups()
+        self.claims = ClaimTracker(self.objects, self.reads, default_gates(release), self.groups)
         self.show(*claims)
 
     def show(self, *claims: ResourceClaim) -> None:
