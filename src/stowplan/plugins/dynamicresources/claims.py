@@ -69,7 +69,7 @@ def named_claims_of(find: FindClaim, pod: Pod, *, in_groups: bool = False) -> It
 
 
 def _check_owner(pod: Pod, claim: ResourceClaim, *, in_groups: bool) -> None:
-    owner = next((one for one in claim.metadata.owner_references if one.controller), None)
+    owner = claim.controller
     if owner is not None and owner.uid == pod.uid:
         return
     group = own_group(pod) if in_groups else None

@@ -85,8 +85,8 @@ class GroupClaims:
             claim = self.claims.find(group.namespace, name)
             if claim is None:
                 raise MissingClaimError(f'could not find ResourceClaim "{group.namespace}/{name}"')
-            owner = next((one for one in claim.metadata.owner_references if one.controller), None)
-            if entry.resource_claim_name is not None or (owner is not None and owner.uid == group.uid):
+            is_made_for_it = claim.controller is not None and claim.controller.uid == group.uid
+            if entry.resource_claim_name is not None or is_made_for_it:
                 yield claim
 
 

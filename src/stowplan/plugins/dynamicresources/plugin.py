@@ -109,8 +109,8 @@ class DynamicResources(
         pod's claims made known.
     Upstream: pkg/scheduler/framework/plugins/dynamicresources. What PostFilter and Unreserve write is written beside
         the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found". The first pod
-        of a group writes what was given to a claim that they share; the others come too late, as upstream, and are tried
-        again.
+        of a group writes what was given to a claim that they share; the others come too late, as upstream, and are
+        tried again.
     """
 
     judges_resizes = False
