@@ -14,7 +14,7 @@ from stowplan.model import decode
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import CompositePodGroup, PodGroup
-from tests.unit.plugins.dynamicresources.claim_objects import claim, exactly, given, slice_of
+from tests.unit.plugins.dynamicresources.claim_objects import claim, exactly, first_of, given, slice_of
 from tests.unit.plugins.dynamicresources.test_plugin import ELSEWHERE, Stage, node_with_features, skipping
 
 GROUPS = "GenericWorkload=true"
@@ -30,8 +30,8 @@ OF_GROUP = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "t
 
 def member(name: str = "p0", *entries: dict[str, Any], group: str = "train", **content: Any) -> Pod:
     """Make a pod of a group, with entries of claims."""
-    spec = {"resourceClaims": list(entries or (NAMED,)), "containers": [{"name": "c"}]}
     spec: dict[str, Any] = {"resourceClaims": list(entries or (NAMED,)), "containers": [{"name": "c"}]}
+    spec |= {"schedulingGroup": {"podGroupName": group}} if group else {}
     metadata = {"name": name, "namespace": "default", "uid": name}
     return decode.convert(Pod, {"metadata": metadata, "spec": spec | content.pop("spec", {}), **content})
 
@@ -219,6 +219,32 @@ def test_shared_devices_for_which_operations_are_left_out_need_a_node_that_does_
         stage.plugin.pre_filter(member("p0"), stage.nodes)
         assert stage.plugin.reserve(member("p0"), "two") is None
         assert stage.refusals(member("p1")) == {"one": text, "bare": text}
+
+
+def test_a_part_of_a_node_is_not_shared_by_pods_that_are_tried_together() -> None:
+    stage = Stage(claim(), pod_group(NAMED), gates=f"{CLAIMS},DRANodeAllocatableResources=true")
+    takes = {"memory": {"mapping": {"deviceMultiplier": "1Gi"}}}
+    stage.handle.put(slice_of("two", "d1", nodeAllocatableResources=takes))
+    with stage.handle.groups.trying():
+        stage.plugin.pre_filter(member("p0"), stage.nodes)
+        assert stage.plugin.reserve(member("p0"), "two") is None
+        text = "node allocatable resource claim claim has a mapped device and cannot be shared across pods"
+        assert stage.refusals(member("p1")) == {"one": ELSEWHERE, "two": text, "bare": ELSEWHERE}
+
+
+def test_a_part_of_a_node_that_the_group_has_is_shared() -> None:
+    stage = Stage(reserved(OF_GROUP, node="two"), pod_group(NAMED), gates=f"{CLAIMS},DRANodeAllocatableResources=true")
+    takes = {"memory": {"mapping": {"deviceMultiplier": "1Gi"}}}
+    stage.handle.put(slice_of("two", "d1", nodeAllocatableResources=takes))
+    assert stage.refusals(member("p1")) == {"one": ELSEWHERE, "bare": ELSEWHERE}
+
+
+def test_alternatives_that_are_shared_count_as_if_they_were_given() -> None:
+    stage = Stage(claim("claim", first_of(2, 1)), pod_group(NAMED), gates=CLAIMS)
+    with stage.handle.groups.trying():
+        stage.plugin.pre_filter(member("p0"), stage.nodes)
+        stage.plugin.reserve(member("p0"), "one")
+        assert stage.plugin.score(member("p1"), stage.nodes, None).tolist() == [8, 8, 8]
 
 
 def test_pods_are_told_apart_by_what_they_share() -> None:
