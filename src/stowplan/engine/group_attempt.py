@@ -135,7 +135,8 @@ class GroupTry:
     async def run(self, root: GroupNode) -> Results:
         """Try a tree; its pods stay where they were placed if the root is a success."""
         results: Results = {}
-        result = await self._try(root, None, results)
+        with self._cache.groups.trying():
+            result = await self._try(root, None, results)
         if result.status.is_success and not result.has_placed:
             result.status = unschedulable()
         return results
@@ -148,8 +149,9 @@ class GroupTry:
             return
         for placement in placements:
             results: Results = {}
-            await self._try_in(root, placement.mask, results)
-            self.revert(results)
+            with self._cache.groups.trying():
+                await self._try_in(root, placement.mask, results)
+                self.revert(results)
             yield placement.name, results
 
     def revert(self, results: Results) -> None:

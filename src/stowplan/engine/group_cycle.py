@@ -158,8 +158,10 @@ class GroupCycle:
 
         trial = ClusterTrial(self._state.cache, self._policy, make_try, root)
         nodes = Nodes(self._state.cache.table)
+        placed = frozenset(pod_id(one.entry.pod) for one in tried if one.node_name)
+        attempt = GroupAttempt(root.group, pods, prepared, trial, verdicts, nodes, placed)
         try:
-            filtered = run_group_post_filter(profile, GroupAttempt(root.group, pods, prepared, trial, verdicts, nodes))
+            filtered = run_group_post_filter(profile, attempt)
         finally:
             trial.restore()
         for attempt in tries:

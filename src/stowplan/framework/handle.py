@@ -233,6 +233,10 @@ class RunningEvictions(Protocol):
 class GroupLister(Protocol):
     """Read access to groups and their members."""
 
+    @property
+    def cycle(self) -> int | None:
+        """The number of the attempt of a tree of groups that is being made; None if none is."""
+
     def get(self, key: GroupKey) -> AnyPodGroup | CompositePodGroup | None: ...
 
     def members(self, key: GroupKey) -> Collection[Pod]:

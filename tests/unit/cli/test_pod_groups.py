@@ -37,6 +37,52 @@ def test_a_gang_that_does_not_fit_is_not_placed_at_all(cluster: Path) -> None:
     assert "0 of 3 pending pods placed" in result.stdout
 
 
+CLAIMS = ("--feature-gates", "GenericWorkload=true,DRAWorkloadResourceClaims=true")
+DEVICES = """
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: n1}
+spec: {nodeName: n1, driver: d, pool: {name: n1, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: train, namespace: default, uid: claim, ownerReferences: [%s]}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
+---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: train, namespace: default, uid: group}
+spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]}
+status: {resourceClaimStatuses: [{name: gpu, resourceClaimName: train}]}
+"""
+OWNER = "{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, name: train, uid: group, controller: true}"
+USER = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p%s, namespace: default, uid: p%s}
+spec:
+  schedulingGroup: {podGroupName: train}
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]
+  containers: [{name: c, image: i, resources: {requests: {cpu: '1'}}}]
+status: {resourceClaimStatuses: [{name: gpu, resourceClaimName: train}]}
+"""
+
+
+def test_the_pods_of_a_gang_share_the_claim_of_their_group(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    objects = [NODE % 0, NODE % 1, DEVICES % OWNER, *(USER % (number, number) for number in range(2))]
+    path.write_text("\n---\n".join(objects), encoding="utf-8")
+    text = CliRunner().invoke(main, ["schedule", *CLAIMS, str(path)]).stdout
+    assert [line.split()[:2] for line in text.splitlines() if "default/" in line] == [
+        ["default/p0", "n1"],
+        ["default/p1", "n1"],
+    ]
+    without = CliRunner().invoke(main, ["schedule", *GATE, str(path)]).stdout
+    assert "ResourceClaim default/train was not created for Pod default/p0 (Pod is not owner)" in without
+
+
 def test_without_the_feature_gate_pods_go_one_by_one(cluster: Path) -> None:
     assert "2 of 3 pending pods placed" in CliRunner().invoke(main, ["schedule", str(cluster)]).stdout
 
