@@ -116,3 +116,31 @@ def test_a_group_that_may_go_nowhere_is_told_so() -> None:
         "missing": "",
         "why": "no feasible placements found",
     }
+
+
+def test_a_gang_of_the_communitys_that_is_placed_in_part_is_named() -> None:
+    config = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins:
+    multiPoint: {enabled: [{name: Coscheduling}]}
+    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
+"""
+    team = "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: t}, spec: {minMember: 2}}"
+    pods = (
+        f"{{apiVersion: v1, kind: Pod, metadata: {{name: t-{number}, labels: {{scheduling.x-k8s.io/pod-group: t}}}},"
+        " spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 3}}}]}}"
+        for number in (0, 1)
+    )
+    result = run("schedule", "-", "--config-text", config, objects=(team, *pods))
+    told = (
+        'note: pod group "default/t": 1 of 2 pods placed: they were tried one by one; '
+        "`stowplan up --once` places as many as the group needs, or none"
+    )
+    assert (result.exit_code, told in result.output) == (1, True), result.output
+
+
+def test_how_many_nodes_would_have_done_is_left_open_for_a_pod_of_a_group() -> None:
+    result = run("schedule", "-", GATES, objects=(gang(1), POD))
+    assert [line.split() for line in result.output.splitlines() if "train-0" in line] == [["default/train-0", "n1"]]
