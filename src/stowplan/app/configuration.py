@@ -136,7 +136,10 @@ def as_gates(given: object, release: str | None = None) -> FeatureGates:
         if release not in (None, given.release):
             raise ValueError(f"release: {release!r} is not that of the feature gates, {given.release!r}; leave it out")
         return given
-    wanted = releases.check(release or releases.DEFAULT)
+    if release is not None and release not in tuple(releases.RELEASES):
+        known = " or ".join(f'"{one}"' for one in sorted(releases.RELEASES))
+        raise releases.ReleaseError(f"release: expected {known}, got {release!r:.60}")
+    wanted = release or releases.DEFAULT
     if isinstance(given, str | None):
         return feature_gates.parse(given or "", release=wanted)
     if isinstance(given, Mapping) and all(isinstance(value, bool) for value in given.values()):

@@ -50,6 +50,10 @@ def plant(cache: Cache, policy: ActivePolicy, root: GroupKey, pods: Sequence[Pod
     return problem_with(tree, cache.groups.scheduled(root), policy) or tree
 
 
+def _held_back(needed: int) -> str:
+    return f"is not tried before {needed} of its pods are there"
+
+
 class GroupDesk:
     """Tries the groups of one cluster."""
 
@@ -89,23 +93,27 @@ class GroupDesk:
         if isinstance(tree, str):
             return GroupExplanation(str(root), 0, len(pods), 0, problem=tree)
         profile, scheduled = self._profile(pods), len(self._cache.groups.scheduled(root))
+        needed = tree.group.spec.min_count
+        if not root.is_composite and len(pods) + scheduled < needed:
+            return GroupExplanation(str(root), needed, len(pods), scheduled, problem=_held_back(needed))
         attempt = self._try(profile)
-        reports = [self._report(name, results) async for name, results in attempt.survey(tree)]
+        reports = [self._report(name, results, root) async for name, results in attempt.survey(tree)]
         helped, victims = "", tuple[str, ...]()
         if not any(one.is_enough for one in reports):
             helped, victims = self._make_room(profile, tree, frozenset(attempt.prepared))
-        needed = tree.group.spec.min_count
         return GroupExplanation(str(root), needed, len(pods), scheduled, tuple(reports), helped, victims)
 
-    def _report(self, name: str, results: Results) -> PlacementReport:
+    def _report(self, name: str, results: Results, root: GroupKey) -> PlacementReport:
         members = [member for result in results.values() for member in result.members]
         missing = next((one for one in members if one.why is not None), None)
+        whole = results[root].status
+        why = missing.why.message if missing is not None and missing.why is not None else whole.message
         return PlacementReport(
             name,
             {one.entry.pod.key: one.node_name for one in members if one.node_name},
             is_enough=all(result.status.is_success for result in results.values()),
             missing=missing.entry.pod.key if missing is not None else "",
-            why=missing.why.message if missing is not None and missing.why is not None else "",
+            why=why,
         )
 
     def _make_room(self, profile: Profile, tree: GroupNode, prepared: frozenset[str]) -> tuple[str, tuple[str, ...]]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from stowplan.cli import options, output
 from stowplan.cli.output import BadInputError
+
+if TYPE_CHECKING:
+    from stowplan.app.cluster import Cluster
+    from stowplan.model.pod import Pod
 
 #: The word before the name of a group.
 POD_GROUP = "podgroup"
@@ -118,10 +122,27 @@ def _explain_group(name: str, files: Sequence[str], given: Mapping[str, Any]) ->
     ours = [pod for pod in inputs.pending if pod.spec.scheduler_name in cluster.profiles]
     pods = [pod for pod in ours if (root := root_of(cluster.cache, pod)) and (root.namespace, root.name) == wanted]
     if not pods:
-        raise BadInputError(f"pod group {'/'.join(wanted)!r}: no pending pod in the files waits with it")
+        raise BadInputError(f"pod group {'/'.join(wanted)!r}: {_why_nobody(cluster, ours, wanted)}")
     explanation = cluster.explain_group(pods)
     output.write_notes((*notes, *inputs.notes))
     if given["form"] == "text":
         click.echo(render_group(explanation, output.width()))
     else:
         output.write_data(explanation.data(), given["form"])
+
+
+def _why_nobody(cluster: Cluster, pods: Sequence[Pod], wanted: tuple[str, str]) -> str:
+    """Say why no pod is tried with a group: groups mean nothing, it is a part of another one, or nobody names it."""
+    from stowplan.app.pod_groups import root_of
+    from stowplan.framework.pod_groups import has_groups
+    from stowplan.model.pod_group import own_group
+
+    if not has_groups(cluster.feature_gates):
+        return "it means nothing without the feature gate GenericWorkload (in 1.36 GangScheduling, too)"
+    named = [pod for pod in pods if (key := own_group(pod)) and (key.namespace, key.name) == wanted]
+    roots = [root for pod in named if (root := root_of(cluster.cache, pod))]
+    if roots:
+        return f"it is scheduled as a part of {roots[0]}; ask for that one"
+    if named:
+        return "it, or a group that it is a part of, is not in the files; or groups are parts of each other"
+    return "no pending pod in the files waits with it"

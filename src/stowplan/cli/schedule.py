@@ -17,6 +17,7 @@ from stowplan.engine.failure import Chosen, Failed, Refused, Result
 from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import GroupKey, community_group
 from stowplan.observe.explanation import Explanation, render, summary
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
             results += cluster.schedule_group(together)
         else:
             results.append(cluster.schedule(together[0]))
+    output.write_notes(_torn_gangs(cluster, results))
     if given["form"] == "table":
         _write(results, inputs.unmade)
         for explanation in explanations:
@@ -100,6 +102,18 @@ def _by_group(cluster: Cluster, pods: Iterable[Pod]) -> list[list[Pod]]:
         root = root_of(cluster.cache, pod) if has_groups(cluster.feature_gates) else None
         found.setdefault(root or pod.key, []).append(pod)
     return list(found.values())
+
+
+def _torn_gangs(cluster: Cluster, results: Iterable[Result | Gated]) -> list[str]:
+    """Name the community's gangs of which only some pods were placed: these are tried one by one here."""
+    placed: dict[GroupKey, list[bool]] = {}
+    for one in results:
+        key = community_group(one.pod)
+        if key is not None and any(plugin.name == "Coscheduling" for plugin in cluster.profile_of(one.pod).pre_enqueue):
+            placed.setdefault(key, []).append(isinstance(one, Chosen))
+    remedy = "they were tried one by one; `stowplan up --once` places as many as the group needs, or none"
+    torn = {key: found for key, found in placed.items() if any(found) and not all(found)}
+    return [f"{key}: {sum(found)} of {len(found)} pods placed: {remedy}" for key, found in torn.items()]
 
 
 def _ours(cluster: Cluster, inputs: FileCluster) -> list[Pod]:
@@ -154,7 +168,8 @@ def _write(results: list[Result | Gated], unmade: Iterable[Shortfall]) -> None:
 
 def _row(chosen: Chosen) -> tuple[str, str, str, str]:
     total = "" if chosen.total is None else str(chosen.total)
-    return chosen.pod.key, chosen.node_name, str(chosen.feasible_count), total
+    # Of a pod that is placed with its group it is not told.
+    return chosen.pod.key, chosen.node_name, str(chosen.feasible_count or ""), total
 
 
 def _as_data(results: list[Result | Gated], unmade: Iterable[Shortfall]) -> dict[str, Any]:

@@ -164,8 +164,8 @@ class GroupCycle:
             filtered = run_group_post_filter(profile, attempt)
         finally:
             trial.restore()
-        for attempt in tries:
-            self._tell_placements(profile, attempt)
+        for one_try in tries:
+            self._tell_placements(profile, one_try)
         self._tools.tasks.start_errands(pods[0], filtered.errands)
         if filtered.nominated is not None and filtered.nominated.victims:
             self._tools.evictor.start_for_group(root.group, pods, filtered.nominated)

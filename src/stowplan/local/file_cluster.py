@@ -30,6 +30,7 @@ from stowplan.model import decode
 from stowplan.model.kinds import KINDS
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import OWN_GROUP
 
 #: Names are drawn from it, so that the pods of a workload are called the same each time.
 _SEED: Final = 0
@@ -137,7 +138,9 @@ def _note_leftovers(applier: Applier, manifests: Sequence[Manifest], notes: list
 def _is_only_ours(api: Api, manifest: Manifest) -> bool:
     """Say whether the scheduler reads a kind that a cluster serves only if somebody defines it."""
     version, kind = manifest.content["apiVersion"], manifest.kind
-    return (version, kind) in KINDS and api.catalogue.of_kind(version, kind) is None
+    # What Kubernetes itself serves in another release, or with a feature gate, is for the API to refuse.
+    is_upstreams = version.startswith(f"{OWN_GROUP}/")
+    return (version, kind) in KINDS and not is_upstreams and api.catalogue.of_kind(version, kind) is None
 
 
 def _decoded(manifest: Manifest) -> Any:
@@ -145,6 +148,14 @@ def _decoded(manifest: Manifest) -> Any:
         return decode.decode_object(manifest.content)
     except decode.MalformedObject as error:
         raise ManifestError(f"{manifest.origin}: {error}") from None
+
+
+def _decoded_from_api(obj: Any) -> Any:
+    """Decode what the API let in: scheduling may still make nothing of it."""
+    try:
+        return decode.decode_object(obj)
+    except decode.MalformedObject as error:
+        raise ManifestError(str(error)) from None
 
 
 def _objects(api: Api, manifests: Sequence[Manifest]) -> Iterator[Any]:
@@ -158,7 +169,7 @@ def _objects(api: Api, manifests: Sequence[Manifest]) -> Iterator[Any]:
             (conversion.to_serve(resource, stored) for stored in api.store.list(resource)),
             key=lambda obj: (order.get(_key(obj), len(order)), obj["metadata"]["name"]),
         )
-        yield from (decode.decode_object({**obj, "kind": kind}) for obj in found)
+        yield from (_decoded_from_api({**obj, "kind": kind}) for obj in found)
 
 
 def _key(content: Any) -> tuple[str, str, str]:

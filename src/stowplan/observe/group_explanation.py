@@ -20,6 +20,7 @@ class PlacementReport(msgspec.Struct, frozen=True, rename="camel"):
     nodes: Mapping[str, str]
     is_enough: bool
     missing: str = ""
+    #: What is against that pod; without one, against the placement.
     why: str = ""
 
 
@@ -65,5 +66,6 @@ def _row(report: PlacementReport) -> tuple[str, str]:
     """Say of a placement how many pods it takes, where, and what is against the next one."""
     taken = ", ".join(f"{pod} on {node}" for pod, node in report.nodes.items()) or "none"
     verdict = "fits" if report.is_enough else "does not fit"
-    missing = f"; {report.missing}: {report.why}" if report.missing else ""
-    return report.name or "anywhere", f"{verdict}, takes {len(report.nodes)} ({taken}){missing}"
+    against = ": ".join(part for part in (report.missing, report.why) if part)
+    told = "; ".join(part for part in (f"{verdict}, takes {len(report.nodes)} ({taken})", against) if part)
+    return report.name or "anywhere", told

@@ -301,7 +301,9 @@ def _what_came_of(one: Try) -> str:
         case "error":
             return f"failed: {one.message}"
     room = f" (makes room on {one.node_name})" if one.node_name else ""
-    return f"refused by {', '.join(one.plugins)}{room}: {one.message}"
+    # Nobody in particular refuses a pod that would have fitted, had its group.
+    blame = f" by {', '.join(one.plugins)}" if one.plugins else ""
+    return f"refused{blame}{room}: {one.message}"
 
 
 def _try_data(one: Try) -> dict[str, Any]:

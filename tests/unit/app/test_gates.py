@@ -8,6 +8,7 @@ import pytest
 
 from stowplan.app.cluster import Chosen, Cluster, Refused
 from stowplan.config.feature_gates import parse
+from stowplan.config.releases import ReleaseError
 from stowplan.model import decode
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -122,3 +123,10 @@ def test_match_label_keys_of_spread_constraints_count_by_the_gate(gates: str, fe
     result = cluster.choose(pod)
     assert isinstance(result, Chosen)
     assert result.feasible_count == feasible
+
+
+@pytest.mark.parametrize("release", ["", "1.35", "v1.36", "1.36.4", "kube=1.36", 1.36, ["1.36"]])
+def test_a_release_that_is_none_is_told_from_one_that_looks_alike(release: Any) -> None:
+    with pytest.raises(ReleaseError) as caught:
+        Cluster(release=release)
+    assert str(caught.value) == f'release: expected "1.36" or "1.37", got {release!r}'

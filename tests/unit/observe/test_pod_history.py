@@ -82,6 +82,12 @@ def test_a_story_says_where_a_pod_waits_and_what_became_of_its_attempts() -> Non
     ]
 
 
+def test_a_pod_that_fits_but_not_its_group_is_refused_by_nobody_in_particular() -> None:
+    tries = (Try("refused", NOON_NS - SECOND, NOON_NS, "pod group is unschedulable"),)
+    lines = render_history(PodHistory("", None, tries, NOON_NS), 100).splitlines()
+    assert lines[-1] == "  11:59:59  1 s   refused: pod group is unschedulable"
+
+
 def test_a_story_for_programs_has_times_as_the_api_writes_them() -> None:
     data = PodHistory("n1", None, (Try("bound", NOON_NS, NOON_NS + 1_500_000, node_name="n1"),), NOON_NS).data()
     assert data == {

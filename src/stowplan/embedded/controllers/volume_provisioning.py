@@ -175,5 +175,6 @@ def _terms(storage_class: Object) -> list[list[Object]]:
 
 def _segments(term: list[Object]) -> list[Segment]:
     """Every combination of values that a term allows."""
-    keys = [each["key"] for each in term]
-    return [dict(zip(keys, values, strict=True)) for values in product(*(each["values"] for each in term))]
+    # Nothing about them is checked upstream, either.
+    keys = [each.get("key", "") for each in term]
+    return [dict(zip(keys, values, strict=True)) for values in product(*(each.get("values", ()) for each in term))]

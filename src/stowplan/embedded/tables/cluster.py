@@ -68,17 +68,24 @@ def quota_use(quota: Object, *, is_of_limits: bool) -> str:
 
 
 def group_policy(group: Object) -> str:
-    policy = reading.mapping(group, "spec", "schedulingPolicy")
-    if reading.mapping(policy, "gang"):
-        return "Gang"
-    return "Basic" if "basic" in policy else NONE
+    return "Gang" if isinstance(reading.mapping(group, "spec", "schedulingPolicy").get("gang"), dict) else "Basic"
+
+
+def group_workload(group: Object) -> str:
+    """Name the workload that a group is made from: 1.37 says so in another field than 1.36."""
+    named = (("workloadRef",), ("podGroupTemplateRef", "workload"))
+    return next((found for path in named if (found := reading.text(group, "spec", *path, "workloadName"))), NONE)
 
 
 def group_status(group: Object) -> str:
-    scheduled = reading.condition(group, "PodGroupScheduled")
-    if scheduled is None:
+    """Say how the attempts of a group went: the condition has one name in 1.36 and another one since."""
+    evicted = reading.condition(group, "DisruptionTarget")
+    if evicted is not None:
+        return reading.text(evicted, "reason")
+    tried = reading.condition(group, "PodGroupInitiallyScheduled") or reading.condition(group, "PodGroupScheduled")
+    if tried is None:
         return "Pending"
-    return "Scheduled" if scheduled.get("status") == "True" else reading.text(scheduled, "reason") or "Unscheduled"
+    return "Scheduled" if tried.get("status") == "True" else "Unschedulable"
 
 
 def _address(node: Object, kind: str) -> str:
@@ -165,8 +172,13 @@ COLUMNS: Final[Columns] = {
     ),
     "podgroups.scheduling.k8s.io": (
         column("Policy", group_policy),
-        value("Workload", "spec.podGroupTemplateRef.workload.workloadName", NONE),
+        column("Workload", group_workload),
         column("Status", group_status),
+        AGE,
+    ),
+    "compositepodgroups.scheduling.k8s.io": (
+        column("Policy", group_policy),
+        column("Workload", group_workload),
         AGE,
     ),
     "workloads.scheduling.k8s.io": (AGE,),

@@ -34,6 +34,13 @@ def cells(qualified: str, obj: Object, *, is_wide: bool = False) -> dict[str, An
     }
 
 
+EVICTED = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+
+
+def tried(condition: str, status: str) -> Object:
+    return {"conditions": [{"type": condition, "status": status, "reason": "Because"}]}
+
+
 def container(name: str, state: Object, **more: Any) -> Object:
     return {"name": name, "state": state, **more}
 
@@ -434,10 +441,38 @@ SELECTOR = {
             ["Gang", "<none>", "Pending", "60m"],
             id="a pod group",
         ),
+        pytest.param(
+            "podgroups.scheduling.k8s.io",
+            {"spec": {"workloadRef": {"workloadName": "w"}}, "status": tried("PodGroupInitiallyScheduled", "True")},
+            ["Basic", "w", "Scheduled", "60m"],
+            id="a pod group of 1.37 that has its nodes",
+        ),
+        pytest.param(
+            "podgroups.scheduling.k8s.io",
+            {"status": tried("PodGroupScheduled", "False")},
+            ["Basic", "<none>", "Unschedulable", "60m"],
+            id="a pod group of 1.36 that does not fit",
+        ),
+        pytest.param(
+            "podgroups.scheduling.k8s.io",
+            {"status": {"conditions": [*tried("PodGroupInitiallyScheduled", "True")["conditions"], EVICTED]}},
+            ["Basic", "<none>", "PreemptionByScheduler", "60m"],
+            id="a pod group that has to go",
+        ),
     ],
 )
 def test_each_resource_has_its_usual_columns(qualified: str, obj: Object, expected: list[Any]) -> None:
     assert list(cells(qualified, dict(obj)).values())[1:] == expected
+
+
+def test_a_group_of_groups_shows_policy_and_workload() -> None:
+    gates = frozenset({"GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup"})
+    catalogue = Catalogue("1.37", gates)
+    composite = catalogue.of_kind("scheduling.k8s.io/v1alpha3", "CompositePodGroup")
+    assert composite is not None
+    spec = {"schedulingPolicy": {"gang": {"minGroupCount": 2}}, "workloadRef": {"workloadName": "w"}}
+    table = as_table(composite, [{"metadata": {"name": "x", "creationTimestamp": AN_HOUR_AGO}, "spec": spec}], NOW)
+    assert table["rows"][0]["cells"] == ["x", "Gang", "w", "60m"]
 
 
 def test_a_default_storage_class_is_marked() -> None:
