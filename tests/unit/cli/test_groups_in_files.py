@@ -13,6 +13,7 @@ POD = (
     "{apiVersion: v1, kind: Pod, metadata: {name: train-0}, spec: {schedulingGroup: {podGroupName: train},"
     " containers: [{name: c, image: i}]}}"
 )
+PART_OF_ROOT = ", parentCompositePodGroupName: root, workloadRef: {workloadName: w, templateName: t}"
 
 
 def group(spec: str, version: str = "v1beta1") -> str:
@@ -58,7 +59,7 @@ def explain(*objects: str, gates: tuple[str, ...] = (GATES,), form: str = "text"
         pytest.param(
             ("--feature-gates=GenericWorkload=true",),
             gang(0),
-            "PodGroup default/train: spec.schedulingPolicy.gang.minCount: Expected `int` >= 1; correct this field",
+            "is invalid: spec.schedulingPolicy.gang.minCount: Required value",
             id="a gang of nobody",
         ),
     ],
@@ -76,13 +77,13 @@ def test_a_group_that_cannot_be_used_is_refused(options: tuple[str, ...], spec: 
         pytest.param((GATES,), (gang(1),), "no pending pod in the files waits with it", id="no pod"),
         pytest.param(
             (GATES,),
-            (tree(), gang(1, ", parentCompositePodGroupName: root"), POD),
+            (tree(), gang(1, PART_OF_ROOT), POD),
             'it is scheduled as a part of composite pod group "default/root"; ask for that one',
             id="a part of a tree",
         ),
         pytest.param(
             (GATES,),
-            (tree(", parentCompositePodGroupName: root"), gang(1, ", parentCompositePodGroupName: root"), POD),
+            (tree(", parentCompositePodGroupName: root"), gang(1, PART_OF_ROOT), POD),
             "or groups are parts of each other",
             id="a tree that is a circle",
         ),
