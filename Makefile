@@ -72,6 +72,7 @@ e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) ## run the tests against r
 	$(BIN)/pytest --durations=5 tests/e2e
 	$(BIN)/pytest --durations=5 --plane real-1.36 tests/e2e
 	$(BIN)/pytest --durations=5 --plane embedded tests/e2e
+	$(BIN)/pytest --durations=5 --plane embedded-1.36 tests/e2e/test_nonsense.py tests/e2e/test_nonsense_groups.py
 
 e2e-bench: $(DEVELOP) $(lastword $(CONTROL_PLANES_BUILT)) ## measure schedulers on the real API server: pods a second, CPU time a pod
 	$(BIN)/python -m tests.e2e.throughput

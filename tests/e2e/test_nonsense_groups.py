@@ -9,7 +9,7 @@ import pytest
 from tests import nonsense
 from tests.e2e.api import Api
 from tests.e2e.plane import ALL_GROUP_GATES, Plane
-from tests.e2e.test_nonsense import refusal
+from tests.e2e.test_nonsense import refusal, release_of
 from tests.nonsense import Case
 
 pytestmark = pytest.mark.each_release
@@ -20,8 +20,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give each test the cases of the release that is looked at."""
     part = next((part for name, part in PARTS.items() if metafunc.function.__name__.startswith(name)), None)
     if part is not None:
-        release = "1.36" if str(metafunc.config.getoption("--plane", "")).endswith("1.36") else "1.37"
-        metafunc.parametrize("case", nonsense.groups(release, part))
+        metafunc.parametrize("case", nonsense.groups(release_of(metafunc.config), part))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ pods, which are other objects in each release. The refusals were taken down from
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -48,16 +49,16 @@ def sound() -> dict[str, Object]:
     return {obj["kind"]: obj for obj in yaml.safe_load_all(text)}
 
 
-def objects() -> list[Any]:
-    """Every object that is refused, as parameters of a test."""
+def objects(release: str) -> list[Any]:
+    """Every object that is refused by a release, as parameters of a test."""
     known = sound()
     entries = [entry for area in _AREAS for entry in _entries(area)]
-    return [_parameter(entry, _spoilt(known[entry["kind"]], entry["changed"])) for entry in entries]
+    return [_parameter(entry, _spoilt(known[entry["kind"]], entry["changed"]), release) for entry in entries]
 
 
-def updates() -> list[Any]:
-    """Every change of a sound object that is refused, as parameters of a test."""
-    return [_parameter(entry, entry["changed"]) for entry in _entries("updates")]
+def updates(release: str) -> list[Any]:
+    """Every change of a sound object that is refused by a release, as parameters of a test."""
+    return [_parameter(entry, entry["changed"], release) for entry in _entries("updates")]
 
 
 def sound_groups(release: str) -> dict[str, Object]:
@@ -67,10 +68,18 @@ def sound_groups(release: str) -> dict[str, Object]:
 
 def groups(release: str, part: str) -> list[Any]:
     """Groups that are refused (`objects`), changes of them (`updates`) and of their status (`statuses`)."""
-    known = sound_groups(release)
+    known, entries = sound_groups(release), _groups(release)[part]
+    if part != "objects":
+        return [_parameter(entry, entry["changed"], release) for entry in entries]
+    return [_parameter(entry, _spoilt(known[entry["kind"]], entry["changed"]), release) for entry in entries]
+
+
+def of_each_release(table: Callable[[str], list[Any]], releases: Iterable[str]) -> list[Any]:
+    """The cases of several releases, as parameters of a test: the release, and the case."""
     return [
-        _parameter(entry, _spoilt(known[entry["kind"]], entry["changed"]) if part == "objects" else entry["changed"])
-        for entry in _groups(release)[part]
+        pytest.param(release, *case.values, id=f"{release} {case.id}")
+        for release in releases
+        for case in table(release)
     ]
 
 
@@ -82,8 +91,10 @@ def told(status: Object) -> list[str]:
     return sorted({f"{cause['field']}: {cause['message']}" for cause in causes})
 
 
-def _parameter(entry: Object, content: Object) -> Any:
-    case = Case(entry["kind"], content, sorted(entry["refused"]))
+def _parameter(entry: Object, content: Object, release: str) -> Any:
+    # A release that has words of its own is named.
+    refused: list[str] = entry.get(f"refused-{release}") or entry["refused"]
+    case = Case(entry["kind"], content, sorted(refused))
     return pytest.param(case, id=f"{entry['kind']}: {entry['wrong']}")
 
 

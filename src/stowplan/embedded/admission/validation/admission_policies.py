@@ -66,7 +66,7 @@ def check_validating_binding(binding: Field) -> None:
         action.check_unique(taken)
     if {"Deny", "Warn"} <= taken:
         actions.invalid(_BOTH_TOLD)
-    actions.check_needed(detail="at least one validation action is required")
+    actions.check_needed(detail=actions.problems.advice("at least one validation action is required"))
 
 
 def check_mutating_binding(binding: Field) -> None:

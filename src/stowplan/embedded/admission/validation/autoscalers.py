@@ -6,6 +6,7 @@ from typing import Final
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import NOT_NEGATIVE, Field
+from stowplan.embedded.objects.releases import changed
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.storage import conversion
 from stowplan.model.quantity import Quantity
@@ -18,6 +19,7 @@ _SOURCES: Final = {
     "Resource": "resource",
     "ContainerResource": "containerResource",
 }
+_NOT_TO_ZERO: Final = "must specify at least one Object or External metric to support scaling to zero replicas"
 _LONGEST_WINDOW: Final = 3600
 _LONGEST_PERIOD: Final = 1800
 
@@ -31,6 +33,8 @@ def check_autoscaler(autoscaler: Field) -> None:
     _check_bounds(spec["maxReplicas"], spec["minReplicas"])
     _check_reference(spec["scaleTargetRef"], needs_group=not is_first_version)
     spec["metrics"].each(_check_metric)
+    if spec.get("minReplicas") == 0 and not {"Object", "External"} & {each.get("type") for each in spec["metrics"]}:
+        spec["metrics"].forbidden(_NOT_TO_ZERO)
     for direction in ("scaleUp", "scaleDown"):
         if direction in spec["behavior"]:
             _check_scaling(spec["behavior"][direction])
@@ -46,8 +50,10 @@ def check_autoscaler_update(autoscaler: Field, before: Object) -> None:
 
 
 def _check_bounds(most: Field, least: Field) -> None:
-    least.check_positive("must be greater than or equal to 1")
-    most.check_needed(detail="must be set and greater than 0")
+    lowest = 0 if changed("AutoscalersToZero", least.problems.release) else 1
+    if least.value < lowest:
+        least.invalid(f"must be greater than or equal to {lowest}")
+    most.check_needed(detail=most.problems.advice("must be set and greater than 0"))
     most.check_not_negative("must be greater than or equal to 1")
     if (most.value or 0) < least.value:
         most.invalid("must be greater than or equal to `minReplicas`", most.value or 0)

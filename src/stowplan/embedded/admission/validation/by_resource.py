@@ -23,7 +23,7 @@ from stowplan.embedded.admission.validation import (
     webhooks,
     workloads,
 )
-from stowplan.embedded.admission.validation.field import Field, Problems, immutable
+from stowplan.embedded.admission.validation.field import Field, Problems, fixed, immutable
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage import keyed_lists
 
@@ -44,7 +44,7 @@ def find_problems(
     resource: Resource, obj: Object, before: Object | None, gates: frozenset[str] = frozenset()
 ) -> Problems:
     """Everything that is wrong with an object, or with how it differs from what it was."""
-    problems = Problems(gates)
+    problems = Problems(gates, resource.release)
     whole = Field(problems, "", obj)
     if before is None:
         metadata.check_new(whole["metadata"], resource)
@@ -86,7 +86,7 @@ def _is_same(obj: Object, before: Object) -> bool:
 _WITH_CHECKED_STATUS: Final = frozenset(("CertificateSigningRequest", "Node", "PodDisruptionBudget"))
 
 _SELECTOR_KEPT: Final = immutable("spec.selector")
-_CLASS_KEPT: Final = immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+_CLASS_KEPT: Final = fixed("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
 
 _COMPARISONS: Final[Mapping[str, _Comparison]] = {
     "podgroups.scheduling.k8s.io": groups.check_group,
@@ -124,7 +124,7 @@ _RULES: Final[Mapping[str, _Rules]] = {
     "ingresses.networking.k8s.io": _Rules(ingresses.check_ingress, of_new=ingresses.check_new_ingress),
     "ingressclasses.networking.k8s.io": _Rules(ingresses.check_class, immutable("spec.controller")),
     "endpoints": _Rules(services.check_endpoints),
-    "endpointslices.discovery.k8s.io": _Rules(services.check_slice, immutable("addressType")),
+    "endpointslices.discovery.k8s.io": _Rules(services.check_slice, fixed("addressType")),
     "servicecidrs.networking.k8s.io": _Rules(services.check_service_range, services.check_service_range_update),
     "ipaddresses.networking.k8s.io": _Rules(services.check_service_address, services.check_service_address_update),
     "roles.rbac.authorization.k8s.io": _Rules(cluster.check_role),
@@ -134,7 +134,7 @@ _RULES: Final[Mapping[str, _Rules]] = {
         cluster.check_role_binding, cluster.check_role_binding_update
     ),
     "horizontalpodautoscalers.autoscaling": _Rules(autoscalers.check_autoscaler, autoscalers.check_autoscaler_update),
-    "runtimeclasses.node.k8s.io": _Rules(cluster.check_runtime_class, immutable("handler")),
+    "runtimeclasses.node.k8s.io": _Rules(cluster.check_runtime_class, fixed("handler")),
     "leases.coordination.k8s.io": _Rules(cluster.check_lease),
     "csidrivers.storage.k8s.io": _Rules(storage.check_driver, storage.check_driver_update),
     "volumeattachments.storage.k8s.io": _Rules(storage.check_attachment, storage.check_attachment_update),

@@ -8,10 +8,11 @@ from typing import Final
 import msgspec
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.field import Field
+from stowplan.embedded.admission.validation.field import IMMUTABLE, Field
 from stowplan.embedded.admission.validation.metadata import check_label_selector, check_labels
 from stowplan.embedded.admission.validation.resources import check_amounts
 from stowplan.embedded.admission.validation.scheduling import check_taints, check_tolerations
+from stowplan.embedded.objects.releases import changed
 from stowplan.embedded.objects.resource import Object
 from stowplan.model import json_values
 
@@ -161,11 +162,12 @@ def check_role_binding_update(binding: Field, before: Object) -> None:
     if (reference.value or {}) != (before.get("roleRef") or {}):
         # Upstream shows the fields as Go has them.
         fields = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
-        reference.invalid("cannot change roleRef", {name: reference.get(field, "") for name, field in fields.items()})
+        detail = IMMUTABLE if changed("RoleReferenceIsImmutable", binding.problems.release) else "cannot change roleRef"
+        reference.invalid(detail, {name: reference.get(field, "") for name, field in fields.items()})
 
 
 def _check_rule(rule: Field, *, is_namespaced: bool) -> None:
-    rule["verbs"].check_needed(detail="verbs must contain at least one value")
+    rule["verbs"].check_needed(detail=rule.problems.advice("verbs must contain at least one value"))
     urls = rule["nonResourceURLs"]
     if urls:
         if is_namespaced:

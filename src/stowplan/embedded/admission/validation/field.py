@@ -14,6 +14,7 @@ import msgspec
 
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import MOST_CAUSES, Cause
+from stowplan.embedded.objects.releases import RELEASE, changed
 from stowplan.embedded.objects.resource import Object
 from stowplan.model.label_syntax import quoted
 
@@ -31,13 +32,21 @@ _ITS_VALUE: Final = object()
 
 
 class Problems:
-    """Complaints about fields, in the order in which they were found; feature gates that are on allow more."""
+    """Complaints about fields, in the order in which they were found; feature gates that are on allow more.
 
-    __slots__ = ("causes", "gates")
+    They are in the words of a release.
+    """
 
-    def __init__(self, gates: frozenset[str] = frozenset()) -> None:
+    __slots__ = ("causes", "gates", "release")
+
+    def __init__(self, gates: frozenset[str] = frozenset(), release: str = RELEASE) -> None:
         self.causes: list[Cause] = []
         self.gates = gates
+        self.release = release
+
+    def advice(self, detail: str) -> str:
+        """What is said beside a complaint that upstream came to make by declaration: nothing, since then."""
+        return "" if changed("DeclaredWithoutAdvice", self.release) else detail
 
     def add(self, reason: str, path: str, complaint: str, detail: str) -> None:
         # More are not told, and there may be millions.
@@ -204,6 +213,15 @@ class Field(msgspec.Struct, gc=False, eq=False):
         if self.value != before:
             self.invalid(IMMUTABLE)
 
+    def check_fixed(self, before: Any) -> None:
+        """Refuse a change of a value that upstream came to declare as immutable."""
+        if self.value != before:
+            self.refuse_change(self.value)
+
+    def refuse_change(self, shown: Any) -> None:
+        """Refuse a change of what upstream came to declare as immutable, and show it as it did before that."""
+        self.invalid(IMMUTABLE, None if changed("ImmutableWithoutValue", self.problems.release) else shown)
+
     def check_unique(self, taken: set[Any]) -> None:
         """Refuse a value that another one has taken; take it."""
         value = "" if self.value is None else self.value
@@ -223,6 +241,16 @@ def immutable(*paths: str) -> Callable[[Field, Object], None]:
         for path in paths:
             keys = path.split(".")
             reduce(Field.__getitem__, keys, obj).check_unchanged(reading.at(before, *keys))
+
+    return compare
+
+
+def fixed(*paths: str) -> Callable[[Field, Object], None]:
+    """Make a comparison that refuses changes of these fields, which upstream came to declare as immutable."""
+
+    def compare(obj: Field, before: Object) -> None:
+        for path in paths:
+            obj[path].check_fixed(before.get(path))
 
     return compare
 

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import Field
+from stowplan.embedded.objects.releases import changed
 
 _HIGHEST_PRECEDENCE: Final = 10000
 _EXEMPT: Final = "exempt"
 _DISTINGUISHERS: Final = ("ByNamespace", "ByUser")
 #: Kinds of subjects, and where each is described.
 _SUBJECTS: Final = {"Group": "group", "ServiceAccount": "serviceAccount", "User": "user"}
+#: What is described where, by the type of a level and of its response; and what is said to one of another type.
+_MEMBERS: Final = {
+    "Exempt": ("exempt", "must be nil if the type is Limited"),
+    "Limited": ("limited", "must be nil if the type is not Limited"),
+}
+_RESPONSE_MEMBERS: Final = {
+    "Queue": ("queuing", "must be nil if limited.limitResponse.type is not Limited"),
+    "Reject": ("", ""),
+}
 _VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "proxy", "update", "watch")
 _MOST_QUEUES: Final = 10_000_000
 _NO_NAMESPACE: Final = "resource rules that are not cluster scoped must supply at least one namespace"
@@ -39,18 +50,24 @@ def check_level(level: Field) -> None:
     if (level["metadata"].get("name") == _EXEMPT) != (kind.value == "Exempt"):
         kind.invalid("must be 'Exempt' if and only if `name` is 'exempt'", kind.value or "")
     kind.check_needed_one_of(("Exempt", "Limited"))
-    exempt, limited = spec["exempt"], spec["limited"]
+    _check_of_type(spec, _MEMBERS)
     if kind.value == "Exempt":
-        if "limited" in spec:
-            limited.forbidden("must be nil if the type is not Limited")
-        _check_shares(exempt)
+        _check_shares(spec["exempt"])
     if kind.value == "Limited":
-        if "exempt" in spec:
-            exempt.forbidden("must be nil if the type is Limited")
         if "limited" not in spec:
-            limited.required("must not be empty when type is Limited")
+            spec["limited"].required(spec.problems.advice("must not be empty when type is Limited"))
         else:
-            _check_limits(limited)
+            _check_limits(spec["limited"])
+
+
+def _check_of_type(struct: Field, members: Mapping[str, tuple[str, str]]) -> None:
+    """Refuse a member that is there for another type than the struct says it is of."""
+    kind, problems = struct.get("type"), struct.problems
+    if kind not in members and not changed("LevelsOfNoType", problems.release):
+        return
+    for of, (member, advice) in members.items():
+        if of != kind and struct.get(member) is not None:
+            struct[member].forbidden(problems.advice(advice))
 
 
 def _check_rule(rule: Field) -> None:
@@ -145,11 +162,10 @@ def _check_limits(limits: Field) -> None:
     _check_shares(limits)
     kind, queuing = limits["limitResponse"]["type"], limits["limitResponse"]["queuing"]
     kind.check_needed_one_of(("Queue", "Reject"))
-    if kind.value == "Reject" and queuing.value is not None:
-        queuing.forbidden("must be nil if limited.limitResponse.type is not Limited")
+    _check_of_type(limits["limitResponse"], _RESPONSE_MEMBERS)
     if kind.value == "Queue":
         if queuing.value is None:
-            queuing.required("must not be empty if limited.limitResponse.type is Limited")
+            queuing.required(queuing.problems.advice("must not be empty if limited.limitResponse.type is Limited"))
         else:
             _check_queuing(queuing)
     limits["borrowingLimitPercent"].check_not_negative("if specified, must be a non-negative integer")

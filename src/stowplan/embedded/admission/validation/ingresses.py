@@ -8,6 +8,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import Field
 from stowplan.embedded.admission.validation.metadata import check_label_selector
+from stowplan.embedded.objects.releases import changed
 
 _NOT_WITHIN: Final = ("//", "/./", "/../", "%2f", "%2F")
 _CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
@@ -166,8 +167,9 @@ def _check_policy_port(port: Field) -> None:
     port["port"].check_set(names.port)
     if last.value is not None and isinstance(number, int):
         if last.value < number:
-            # Upstream shows the first port here.
-            last.invalid("must be greater than or equal to `port`", number)
+            # Upstream came to show the last port; it was the first.
+            is_last_shown = changed("LastPortIsShown", port.problems.release)
+            last.invalid("must be greater than or equal to `port`", last.value if is_last_shown else number)
         last.check(names.port_number)
 
 

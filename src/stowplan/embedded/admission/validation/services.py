@@ -106,7 +106,7 @@ def check_slice(endpoint_slice: Field) -> None:
 
 def _check_endpoint(endpoint: Field, kind: str) -> None:
     addresses = endpoint["addresses"]
-    addresses.check_needed(detail="must contain at least 1 address")
+    addresses.check_needed(detail=addresses.problems.advice("must contain at least 1 address"))
     addresses.check_number_of_items(_MOST_ADDRESSES)
     for address in addresses:
         if kind == "FQDN":
@@ -175,4 +175,4 @@ def check_service_address_update(address: Field, before: Object) -> None:
     if (parent.value or {}) != reading.mapping(before, "spec", "parentRef"):
         # The fields as Go has them, as upstream shows them.
         shown = {field.capitalize(): parent.get(field, "") for field in ("group", "resource", "namespace", "name")}
-        parent.invalid(IMMUTABLE, shown)
+        parent.refuse_change(shown)

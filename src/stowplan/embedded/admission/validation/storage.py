@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.field import IMMUTABLE, NOT_POSITIVE, Field
+from stowplan.embedded.admission.validation.field import NOT_POSITIVE, Field
 from stowplan.embedded.admission.validation.metadata import check_label_selector
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.types import release
@@ -135,7 +135,7 @@ def check_attachment_update(attachment: Field, before: Object) -> None:
             },
             "NodeName": spec.get("nodeName", ""),
         }
-        spec.invalid(IMMUTABLE, shown)
+        spec.refuse_change(shown)
 
 
 def check_attributes(attributes: Field) -> None:
