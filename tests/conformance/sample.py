@@ -15,18 +15,19 @@ from tests.conformance import corpus
 
 MAX_BYTES = 3_000_000
 PER_TAG = {
-    "cycle": 14,
-    "preemption": 16,
-    "config": 8,
+    "cycle": 7,
+    "preemption": 8,
+    "config": 6,
     "primitives": 80,
-    "queue": 8,
-    "gates": 4,
-    "stretch": 12,
+    "queue": 6,
+    "gates": 3,
+    "stretch": 6,
     "story": 2,
+    "gangs": 6,
 }
 # A large cluster takes as much room as twenty small ones.
 LARGE_BYTES = 60_000
-PER_TAG_LARGE = 2
+PER_TAG_LARGE = 1
 
 
 def main(arguments: list[str] | None = None) -> None:

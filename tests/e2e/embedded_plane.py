@@ -39,9 +39,9 @@ class EmbeddedPlane(Plane):
                 kubelets.clear()
 
     @contextmanager
-    def groups(self) -> Iterator[None]:
+    def groups(self, gates: str = GROUP_GATES) -> Iterator[None]:
         """Run with the gates for a while."""
-        with self.api_server_with(GROUP_GATES):
+        with self.api_server_with(gates):
             yield
 
     def compact(self) -> None:

@@ -101,7 +101,12 @@ class FaultProxy:
     async def _start(self) -> None:
         connector = aiohttp.TCPConnector(ssl=self._as_scheduler, limit=0)
         self._session = aiohttp.ClientSession(
-            connector=connector, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=False, trust_env=False
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+            trust_env=False,
+            # Whoever did not ask for compression cannot read what is compressed.
+            skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
         )
         # Watches go on for minutes.
         self._runner = web.ServerRunner(

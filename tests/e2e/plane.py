@@ -24,6 +24,11 @@ from tests.e2e.processes import BINARIES, Process, answers_ok, free_port
 NEWEST: Final = "1.37"
 #: What has to be on for groups of pods to be served, and scheduled.
 GROUP_GATES: Final = "--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true"
+#: What has to be on for every field of them to be taken, by the release of the API server.
+ALL_GROUP_GATES: Final = {
+    "1.36": f"{GROUP_GATES},DRAWorkloadResourceClaims=true,GangScheduling=true,WorkloadAwarePreemption=true",
+    "1.37": f"{GROUP_GATES},DRAWorkloadResourceClaims=true,PodGroupPreemptionPolicy=true,CompositePodGroup=true",
+}
 
 
 class Plane(ABC):
@@ -101,8 +106,8 @@ class Plane(ABC):
         """Let controllers, a scheduler, the kubelets of three nodes and a maker of volumes work for a while."""
 
     @abstractmethod
-    def groups(self) -> AbstractContextManager[None]:
-        """Serve groups of pods for a while, with all that they may say; schedulers need `GROUP_GATES`, too."""
+    def groups(self, gates: str = GROUP_GATES) -> AbstractContextManager[None]:
+        """Serve groups of pods for a while, in all versions of them; schedulers need the gates, too."""
 
     @abstractmethod
     def compact(self) -> None:

@@ -25,6 +25,7 @@ _AUDIT_POLICY = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata"}],
 }
+_GROUP_VERSIONS = {"1.36": ("v1alpha2",), "1.37": ("v1beta1", "v1alpha3")}
 
 
 class RealPlane(Plane):
@@ -75,9 +76,10 @@ class RealPlane(Plane):
             yield
 
     @contextmanager
-    def groups(self) -> Iterator[None]:
-        """Have the API server start again with the gates, and the version that groups are of."""
-        with self.api_server_with(GROUP_GATES, "--runtime-config=scheduling.k8s.io/v1beta1=true"):
+    def groups(self, gates: str = GROUP_GATES) -> Iterator[None]:
+        """Have the API server start again with the gates, and the versions that groups are of."""
+        served = ",".join(f"scheduling.k8s.io/{version}=true" for version in _GROUP_VERSIONS[self.release])
+        with self.api_server_with(gates, f"--runtime-config={served}"):
             yield
 
     @contextmanager

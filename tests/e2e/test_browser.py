@@ -111,7 +111,7 @@ def test_an_address_with_a_rebound_name_shows_the_refusal(browser: Chromium, up:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_an_address_that_is_typed_is_answered(browser: Chromium, up: Up, host: str) -> None:
     version = asyncio.run(shown(browser, f"http://{host}:{port_of(up.url)}/version"))
-    assert json.loads(version)["minor"] == "36"
+    assert json.loads(version)["minor"] == "37"
     assert "scheduler_" in asyncio.run(shown(browser, f"http://{host}:{port_of(up.scheduler)}/metrics"))
 
 

@@ -13,16 +13,12 @@ import pytest
 import trustme
 
 from tests.e2e.api import Object
-from tests.e2e.extender_scenes import NAMESPACE, SCENES, WANTED, ExtenderScene, pod
+from tests.e2e.extender_scenes import NAMESPACE, PREEMPTING, SCENES, WANTED, ExtenderScene, pod
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.plane import Plane
 from tests.e2e.processes import free_port
 from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
 from tests.integration.extender_process import Server, serving
-
-pytestmark = pytest.mark.each_release
-
-Make = Callable[[Plane, Mapping[str, Any]], SchedulerProcess]
 
 # With more workers, kube-scheduler's choice between equals is a matter of luck.
 CONFIGURATION: Final[dict[str, Any]] = {
@@ -32,6 +28,8 @@ CONFIGURATION: Final[dict[str, Any]] = {
 }
 FILES: Final = ("caFile", "certFile", "keyFile")
 POD: Final = f"/api/v1/namespaces/{NAMESPACE}/pods/{WANTED}"
+# Each release tells of preemption in its own words; the rest is between a scheduler and its extenders.
+ON_EACH_PLANE, ON_ONE_PLANE = pytest.mark.each_release, pytest.mark.only_on("real-1.37")
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,13 @@ def kubelets(plane: Plane) -> Iterator[Kubelets]:
     kubelets.clear()
 
 
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+@pytest.mark.parametrize(
+    "scene",
+    [
+        pytest.param(scene, id=scene.name, marks=ON_EACH_PLANE if scene in PREEMPTING else ON_ONE_PLANE)
+        for scene in SCENES
+    ],
+)
 def test_the_same_comes_of_an_extender(
     scene: ExtenderScene, plane: Plane, kubelets: Kubelets, extenders: Extenders
 ) -> None:

@@ -29,7 +29,8 @@ _EXPECTED_LINE: Final = re.compile(
     r"Error scheduling pod; retrying"
     r".*(not found|been modified|is forbidden|is invalid|is being deleted|CEL \w+ error|exceeds the claim limit of 32"
     r"|failed to parse node selector|checking capacity for device|got deallocated elsewhere in the meantime"
-    r"|asks for all devices, but resource pool \S+ is currently being updated)",
+    r"|asks for all devices, but resource pool \S+ is currently being updated"
+    r"|all pods in a single pod group should have the same)",
     re.DOTALL,
 )
 _BAD_LINE: Final = re.compile(

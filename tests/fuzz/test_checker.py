@@ -115,6 +115,12 @@ KeyError: 'fz-1'
             [],
             id="a slice with a node selector that upstream cannot read either",
         ),
+        pytest.param(
+            'E1117 21:38:13.4   1 report_log.py:41] "Error scheduling pod; retrying" err="all pods in a single pod group'
+            ' should have the same priority as the pod group\'s priority, got 0 and 3" pod="fz-a/fz-3"\n',
+            [],
+            id="a pod that is not of its group's priority, as upstream says it",
+        ),
         pytest.param("note: the cluster has 5 nodes\n", [], id="a note"),
     ],
 )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stowplan.config.feature_gates import parse
-from stowplan.model.pod_group import PodGroup
+from stowplan.model.meta import NamespacedMeta
+from stowplan.model.pod_group import (
+    CompositeGangPolicy,
+    CompositePodGroup,
+    CompositePodGroupSpec,
+    CompositeSchedulingPolicy,
+    PodGroup,
+)
 from stowplan.testing import make_node, make_pod
 from tests.integration.gang_world import GANGS_ON, GangWorld, own_group, own_members, play, whole
 
@@ -223,3 +230,35 @@ def test_of_a_group_with_a_basic_policy_all_pods_go_that_fit() -> None:
         assert world.bound() == ["big-0", "big-1", "big-2"]
 
     play(story, PLAIN, GANGS_ON)
+
+
+TREES_ON = parse("GenericWorkload=true,TopologyAwareWorkloadScheduling=true,CompositePodGroup=true")
+
+
+def _tree(name: str, needed: int) -> CompositePodGroup:
+    policy = CompositeSchedulingPolicy(gang=CompositeGangPolicy(min_group_count=needed))
+    return CompositePodGroup(metadata=NamespacedMeta(name=name), spec=CompositePodGroupSpec(scheduling_policy=policy))
+
+
+def test_a_tree_of_groups_is_placed_if_enough_of_its_groups_fit() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(_tree("job", 1), own_group("big", 4, parent="job"), own_group("small", 2, parent="job"))
+        world.create(*own_members("big", 4), *own_members("small", 2))
+        await world.after(1)
+        assert world.bound() == ["small-0", "small-1"]
+        assert world.condition("small")[0] == "True"
+        assert world.condition("big")[0] == "False"
+
+    play(story, PLAIN, TREES_ON)
+
+
+def test_a_tree_of_which_too_few_groups_fit_is_not_placed_at_all() -> None:
+    async def story(world: GangWorld) -> None:
+        world.nodes(3)
+        world.create(_tree("job", 2), own_group("big", 4, parent="job"), own_group("small", 2, parent="job"))
+        world.create(*own_members("big", 4), *own_members("small", 2))
+        await world.after(1)
+        assert (world.bound(), world.counted()) == ([], [])
+
+    play(story, PLAIN, TREES_ON)

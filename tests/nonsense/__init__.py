@@ -1,7 +1,8 @@
 """Objects that make no sense, and what a real API server says of each: one table for every server that is to say it.
 
-`sound.yaml` has an object of each kind that is taken; the other files spoil these. The refusals were taken down from
-kube-apiserver 1.36.4, and `tests/e2e/test_nonsense.py` asks it again.
+`sound.yaml` has an object of each kind that is taken; the other files spoil these. `groups-RELEASE.yaml` has groups of
+pods, which are other objects in each release. The refusals were taken down from kube-apiserver, and
+`tests/e2e/test_nonsense.py` asks it again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _REASONS: Final = {
     "Forbidden": "FieldValueForbidden",
     "Invalid value": "FieldValueInvalid",
     "Required value": "FieldValueRequired",
+    "Too long": "FieldValueTooLong",
+    "Too many": "FieldValueTooMany",
     "Unsupported value": "FieldValueNotSupported",
 }
 
@@ -57,6 +60,20 @@ def updates() -> list[Any]:
     return [_parameter(entry, entry["changed"]) for entry in _entries("updates")]
 
 
+def sound_groups(release: str) -> dict[str, Object]:
+    """A group of pods, a group of groups and a workload that a server of a release takes."""
+    return {obj["kind"]: obj for obj in _groups(release)["sound"]}
+
+
+def groups(release: str, part: str) -> list[Any]:
+    """Groups that are refused (`objects`), changes of them (`updates`) and of their status (`statuses`)."""
+    known = sound_groups(release)
+    return [
+        _parameter(entry, _spoilt(known[entry["kind"]], entry["changed"]) if part == "objects" else entry["changed"])
+        for entry in _groups(release)[part]
+    ]
+
+
 def told(status: Object) -> list[str]:
     """What a Status complains of, in the form of a case; each complaint has to be of the type that it is worded as."""
     causes = status["details"]["causes"]
@@ -72,6 +89,11 @@ def _parameter(entry: Object, content: Object) -> Any:
 
 def _entries(name: str) -> list[Object]:
     found: list[Object] = yaml.safe_load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return found
+
+
+def _groups(release: str) -> Object:
+    found: Object = yaml.safe_load((_FOLDER / f"groups-{release}.yaml").read_text(encoding="utf-8"))
     return found
 
 

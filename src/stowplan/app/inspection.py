@@ -18,6 +18,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
+from stowplan.app.group_inspection import explain_group
 from stowplan.app.replica import Replica
 from stowplan.cache.cache import Cache
 from stowplan.framework.profile import Profile, awaited_by
@@ -26,6 +27,7 @@ from stowplan.model.pod import Pod
 from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation, node_summary, render, render_every_node, render_node, summary
 from stowplan.observe.extender_reports import ExtenderReports, ask_extenders
+from stowplan.observe.group_explanation import render_group
 from stowplan.observe.queue_state import PodHistory, QueueView, counts, render_history, waiting_data
 from stowplan.observe.resource_usage import node_usage
 from stowplan.serving.debug_pages import (
@@ -60,7 +62,7 @@ Form: TypeAlias = Callable[[Explanation, PodHistory | None, ExplainQuery], T]
 
 
 class Inspection:
-    """Explains pods, and shows the queue and the nodes of one replica."""
+    """Explains pods and pod groups, and shows the queue and the nodes of one replica."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
@@ -72,8 +74,11 @@ class Inspection:
     # Explaining
 
     async def _explain_page(self, request: web.Request) -> web.Response:
+        is_text, group = request.query.get("format") == "text", request.query.get("podgroup", "")
+        if group:
+            return await self._explain_group(group, _width(request) if is_text else None)
         query = _explain_query(request)
-        if request.query.get("format") == "text":
+        if is_text:
             return web.Response(text=await self.explain(query, as_text))
         return web.json_response(await self.explain(query, as_data))
 
@@ -85,6 +90,13 @@ class Inspection:
             pod, nodes = await self._between_cycles(lambda now_ns: self._question(query.pod))
             hearing = await ask_extenders(extenders, pod, nodes)
         return await self._between_cycles(lambda now_ns: form(*self._explain(query.pod, now_ns, hearing), query))
+
+    async def _explain_group(self, name: str, width: int | None) -> web.Response:
+        """Explain a pod group; as text if it is to be so wide."""
+        found = await self._between_cycles(lambda now_ns: explain_group(self._replica, name))
+        if width is None:
+            return web.json_response(found.data())
+        return web.Response(text=render_group(found, width) + "\n")
 
     async def _between_cycles(self, answer: Callable[[int], T]) -> T:
         """Ask while no cycle is under way, so that nothing is half done."""
@@ -166,14 +178,18 @@ class Inspection:
 def _explain_query(request: web.Request) -> ExplainQuery:
     given = request.query
     if not given.get("pod"):
-        raise BadQueryError("pod: Required value: write ?pod=NAMESPACE/NAME")
+        raise BadQueryError("pod: Required value: write ?pod=NAMESPACE/NAME or ?podgroup=NAMESPACE/NAME")
     return ExplainQuery(
         pod=given["pod"],
         nodes=tuple(filter(None, given.get("node", "").split(","))),
         has_every_node=given.get("nodes", "") == "all",
         top=number_in(request, "top", 5, least=1),
-        width=min(number_in(request, "width", 100, least=40), _WIDEST),
+        width=_width(request),
     )
+
+
+def _width(request: web.Request) -> int:
+    return min(number_in(request, "width", 100, least=40), _WIDEST)
 
 
 def _labels(request: web.Request) -> set[tuple[str, str]]:

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Final
 
 from stowplan.app import clients, server_release
+from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import ConfigurationSource, SourceError, configure, find_source, write_configuration
 from stowplan.app.endpoints import Health, open_endpoints, pages_of
 from stowplan.app.options import OptionError, RunOptions, decide_like, release_asked_for, shown_metrics
@@ -85,6 +86,8 @@ async def _follow_server(options: RunOptions, now_ns: Callable[[], int]) -> RunO
     # Only to be asked: what is counted begins when it is known which metrics there are.
     metrics = Metrics(now_ns, options.feature_gates).requests
     configuration = await configure(options, await find_source(options, metrics), is_told=False)
+    # What cannot be made in any release is told at once, and not when the server answers.
+    Cluster(configuration, feature_gates=options.feature_gates)
     client = await clients.open_client(configuration.client_connection, options.master, "", metrics)
     try:
         release, why = releases.following(await clients.server_version(client, random.Random().random))

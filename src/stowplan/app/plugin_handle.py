@@ -48,7 +48,7 @@ class PluginHandle:
         #: Told when changes were applied.
         self.cluster_changes = ClusterChanges()
         #: The resource claims on their way to the cluster.
-        self.claims = ClaimTracker(cache.objects, cache.table.reads, feature_gates)
+        self.claims = ClaimTracker(cache.objects, cache.table.reads, feature_gates, cache.groups)
         self.measures: Measures = Unmeasured()
         #: What plugins write to; without one, what they write is done here.
         self.writer: Writer | None = None

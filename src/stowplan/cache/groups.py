@@ -6,7 +6,8 @@ and every group.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 import msgspec
@@ -37,6 +38,19 @@ class Groups:
         self._scheduled: dict[GroupKey, dict[str, Pod]] = {}
         self._groups_of: dict[str, tuple[GroupKey, ...]] = {}
         self._children: dict[GroupKey, dict[GroupKey, None]] = {}
+        self._cycles = 0
+        #: The number of the attempt of a tree of groups that is being made; None if none is.
+        self.cycle: int | None = None
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Note that a tree of groups is being tried: what is taken for one of its pods may serve the others."""
+        self._cycles += 1
+        self.cycle = self._cycles
+        try:
+            yield
+        finally:
+            self.cycle = None
 
     def get(self, key: GroupKey) -> AnyPodGroup | CompositePodGroup | None:
         return self._groups.get(key)

@@ -1,4 +1,4 @@
-"""`stowplan explain`: say why a pod goes where it goes, or nowhere; on files, or by asking a running scheduler."""
+"""`stowplan explain`: say why a pod, or a group, goes where it goes, or nowhere; on files or of a running scheduler."""
 
 from __future__ import annotations
 
@@ -38,29 +38,25 @@ def command(**given: Any) -> None:
     pending pods are not placed first. Without, a running scheduler is asked, and also tells when the pod was tried, who
     rejected it and what will bring it back: the one that `stowplan up` started in this folder, or the one at --server.
 
-    A pod that runs already is explained as if it were still to be scheduled. Of a pod group (with FILEs) it is told,
-    for every placement, which pods it takes and what is against the next one; and whom the group would evict.
+    A pod that runs already is explained as if it were still to be scheduled. Of a pod group it is told, for
+    every placement, which pods it takes and what is against the next one; and whom the group would evict.
     """
-    if _names_a_group_alone(given["arguments"]):
-        raise BadInputError(f"explain {POD_GROUP}: a running scheduler cannot be asked about a group; name FILEs, too")
-    if given["arguments"][0] == POD_GROUP and len(given["arguments"]) > 2:
-        _explain_group(given["arguments"][1], given["arguments"][2:], given)
-        return
     name, files = _split(given["arguments"])
-    if files:
+    is_group = given["arguments"][0] == POD_GROUP and name != POD_GROUP
+    if is_group and files:
+        _explain_group(name, files, given)
+    elif is_group:
+        _ask({"podgroup": name}, given)
+    elif files:
         _explain_files(name, files, given)
     else:
-        _ask(name, given)
-
-
-def _names_a_group_alone(arguments: Sequence[str]) -> bool:
-    """Say whether a group is named and no file; a file after the word is for a pod of that name."""
-    return len(arguments) == 2 and arguments[0] == POD_GROUP and arguments[1] != "-" and not Path(arguments[1]).exists()
+        chosen = {"node": ",".join(given["nodes"]), "nodes": "all" if given["all_nodes"] else ""}
+        _ask({"pod": name, "top": str(given["top"]), **chosen}, given)
 
 
 def _split(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return the pod and the files; the word `pod` in front may be left out."""
-    is_word = arguments[0] == "pod" and len(arguments) > 1
+    """Return the pod, or the group, and the files; the word `pod` in front may be left out."""
+    is_word = arguments[0] in ("pod", POD_GROUP) and len(arguments) > 1
     # A pod of that name, and a file.
     if is_word and len(arguments) == 2 and Path(arguments[1]).is_file():
         is_word = False
@@ -71,19 +67,12 @@ def _split(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
 # By asking
 
 
-def _ask(name: str, given: Mapping[str, Any]) -> None:
+def _ask(about: Mapping[str, str], given: Mapping[str, Any]) -> None:
     from stowplan.serving.debug_pages import EXPLAIN
 
     is_text = given["form"] == "text"
-    parameters = {
-        "pod": name,
-        "node": ",".join(given["nodes"]),
-        "nodes": "all" if given["all_nodes"] else "",
-        "top": str(given["top"]),
-        "format": "text" if is_text else "",
-        "width": str(output.width()) if is_text else "",
-    }
-    answer = options.ask(given, EXPLAIN, parameters)
+    form = {"format": "text" if is_text else "", "width": str(output.width()) if is_text else ""}
+    answer = options.ask(given, EXPLAIN, {**about, **form})
     if is_text:
         click.echo(answer, nl=False)
     else:

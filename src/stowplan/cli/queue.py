@@ -10,7 +10,7 @@ import click
 
 from stowplan.cli import options, output
 
-PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "gated", "pending", "incomplete")
+PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "gated", "incomplete", "pending")
 
 
 @click.command("queue")

@@ -127,7 +127,9 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             "1.37", _LOCKED
         ),
         "DRASchedulerFilterTimeout": _beta("looking for devices on a node is given up in the end"),
-        "DRAWorkloadResourceClaims": _alpha(needs=("GenericWorkload",)).then("1.37", _OFF_BETA),
+        "DRAWorkloadResourceClaims": _alpha(
+            "the claims of a PodGroup are reserved for the group, and serve all of its pods", ("GenericWorkload",)
+        ).then("1.37", _OFF_BETA),
         "DynamicResourceAllocation": _locked(),
         "EvictionRequestAPI": _alpha("the server of `stowplan up` keeps `evictionResponders` of pods", since="1.37"),
         "GangScheduling": Gate(

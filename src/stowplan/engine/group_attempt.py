@@ -22,6 +22,7 @@ from stowplan.engine.failure import NO_NODES, Chosen, Failed, Failure
 from stowplan.engine.group_tree import GroupNode
 from stowplan.engine.parts import ActivePolicy
 from stowplan.engine.scheduling_cycle import ChoiceInputs, Within
+from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.pod_groups import (
     UNSCHEDULABLE_GROUP,
     Assignment,
@@ -122,8 +123,9 @@ class GroupTry:
         self._notes_skipped = False
         #: The plugins that PreFilter got to, for any pod.
         self.prepared: set[str] = set()
-        #: Whether each placement that was looked at is enough.
-        self.evaluated: list[bool] = []
+        #: How many placements there were to go through; of those gone through, whether each is enough, and seconds.
+        self.generated = 0
+        self.evaluated: list[tuple[bool, float]] = []
 
     def as_trial(self) -> GroupTry:
         """Ask nobody outside, so that nothing is waited for, and note who has nothing to say."""
@@ -133,7 +135,8 @@ class GroupTry:
     async def run(self, root: GroupNode) -> Results:
         """Try a tree; its pods stay where they were placed if the root is a success."""
         results: Results = {}
-        result = await self._try(root, None, results)
+        with self._cache.groups.trying():
+            result = await self._try(root, None, results)
         if result.status.is_success and not result.has_placed:
             result.status = unschedulable()
         return results
@@ -146,8 +149,9 @@ class GroupTry:
             return
         for placement in placements:
             results: Results = {}
-            await self._try_in(root, placement.mask, results)
-            self.revert(results)
+            with self._cache.groups.trying():
+                await self._try_in(root, placement.mask, results)
+                self.revert(results)
             yield placement.name, results
 
     def revert(self, results: Results) -> None:
@@ -287,6 +291,7 @@ class GroupTry:
 
     async def _try_each(self, node: GroupNode, placements: Sequence[GroupPlacement], results: Results) -> GroupResult:
         """Try a group in every placement, and place it in the best of those in which it fits."""
+        self.generated += len(placements)
         if len(placements) > 1 and self._extenders is None and node.members:
             found_best = await self._try_best(node, placements, results)
             if found_best is not None:
@@ -295,13 +300,14 @@ class GroupTry:
         fitting: list[tuple[GroupPlacement, Results]] = []
         for placement in placements:
             found: Results = {}
+            started_ns = self._profile.stopwatch.now_ns()
             result = await self._try_in(node, placement.mask, found)
             self.revert(found)
             if result.status.is_error:
                 results.update(found)
                 return result
             first = first or found
-            self.evaluated.append(result.status.is_success)
+            self._evaluated([result.status.is_success], started_ns)
             if result.status.is_success:
                 fitting.append((placement, found))
         if not fitting:
@@ -325,7 +331,7 @@ class GroupTry:
 
         If none is enough, the first is tried, so that its pods have something to say.
         """
-        pods = [member.pod for member in node.members]
+        pods, started_ns = [member.pod for member in node.members], self._profile.stopwatch.now_ns()
         room = room_by_row(self._policy.field, self._profile, pods) if isinstance(node.group, PodGroup) else None
         if room is None:
             return None
@@ -335,16 +341,24 @@ class GroupTry:
         fitting = [
             PlacedIn(one, _as_many(pods, n)) for one, n, ok in zip(placements, counts, is_enough, strict=True) if ok
         ]
-        self.evaluated += map(bool, is_enough)
         if not fitting:
             result = await self._try_in(node, placements[0].mask, results)
-            return None if result.status.is_success else self._none_fits(result, len(placements))
+            if result.status.is_success:
+                return None
+            self._evaluated([False] * len(placements), started_ns)
+            return self._none_fits(result, len(placements))
         chosen = fitting[self._best(node.group, fitting)]
         result = await self._try_in(node, chosen.placement.mask, results)
         if sum(bool(one.node_name) for one in result.members) == len(chosen.assignments) and result.status.is_success:
+            self._evaluated([bool(one) for one in is_enough], started_ns)
             return result
         self.revert(results)
         return None
+
+    def _evaluated(self, is_enough: Sequence[bool], started_ns: int) -> None:
+        """Note placements that were gone through, each with its share of the time."""
+        seconds = (self._profile.stopwatch.now_ns() - started_ns) / SECOND_NS / len(is_enough)
+        self.evaluated += [(one, seconds) for one in is_enough]
 
     def _none_fits(self, result: GroupResult, placements: int) -> GroupResult:
         text = f"0/{placements} placements are available, first placement status: {result.status.summary}"

@@ -46,8 +46,6 @@ from stowplan.queue.entry import QueuedGroup, QueuedPod
 from stowplan.queue.groups import GroupOutcome
 from stowplan.table.nodes import Nodes
 
-SECOND_NS = 1_000_000_000
-
 
 class GroupFlow(Protocol):
     """What a group needs of the flow."""
@@ -125,9 +123,9 @@ class GroupCycle:
     # The attempt
 
     async def _run(self, profile: Profile, root: GroupNode, taken_at_ns: int) -> GroupOutcome:
-        attempt, started_ns = self._try(profile), self._environment.now_ns()
+        attempt = self._try(profile)
         results = await attempt.run(root)
-        self._tell_placements(profile, attempt.evaluated, started_ns)
+        self._tell_placements(profile, attempt)
         status = results[root.key].status
         _complete(root, results, status)
         filtered = None
@@ -152,12 +150,22 @@ class GroupCycle:
         pods = root.pods
         tried = [member for result in results.values() for member in result.members]
         verdicts = {pod_id(one.entry.pod): one.verdict for one in tried if one.verdict is not None}
-        trial = ClusterTrial(self._state.cache, self._policy, lambda: self._try(profile), root)
+        tries: list[GroupTry] = []
+
+        def make_try() -> GroupTry:
+            tries.append(self._try(profile))
+            return tries[-1]
+
+        trial = ClusterTrial(self._state.cache, self._policy, make_try, root)
         nodes = Nodes(self._state.cache.table)
+        placed = frozenset(pod_id(one.entry.pod) for one in tried if one.node_name)
+        attempt = GroupAttempt(root.group, pods, prepared, trial, verdicts, nodes, placed)
         try:
-            filtered = run_group_post_filter(profile, GroupAttempt(root.group, pods, prepared, trial, verdicts, nodes))
+            filtered = run_group_post_filter(profile, attempt)
         finally:
             trial.restore()
+        for attempt in tries:
+            self._tell_placements(profile, attempt)
         self._tools.tasks.start_errands(pods[0], filtered.errands)
         if filtered.nominated is not None and filtered.nominated.victims:
             self._tools.evictor.start_for_group(root.group, pods, filtered.nominated)
@@ -223,12 +231,9 @@ class GroupCycle:
             result = "waiting_on_preemption"
         self._environment.tell(GangTried(profile.name, result, taken_at_ns))
 
-    def _tell_placements(self, profile: Profile, evaluated: list[bool], started_ns: int) -> None:
-        if evaluated:
-            seconds = (self._environment.now_ns() - started_ns) / SECOND_NS / len(evaluated)
-            feasible = sum(evaluated)
-            told = PlacementsTried(profile.name, feasible, len(evaluated) - feasible, seconds)
-            self._environment.tell(told)
+    def _tell_placements(self, profile: Profile, attempt: GroupTry) -> None:
+        if attempt.generated:
+            self._environment.tell(PlacementsTried(profile.name, attempt.generated, tuple(attempt.evaluated)))
 
     def _tell_group(self, group: OwnGroup, status: GroupStatus) -> None:
         """Write how it went to the status of a group; that it was scheduled once is not taken back."""

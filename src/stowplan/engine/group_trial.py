@@ -59,14 +59,15 @@ class ClusterTrial:
     def still_fits(self, assignments: Sequence[Assignment]) -> bool:
         attempt, entry_of = self._make_try(), self._entries()
         put = []
-        try:
-            for assignment in assignments:
-                if not self._fits(assignment):
-                    return False
-                put.append(attempt.put(entry_of[pod_id(assignment.pod)], assignment.node_name))
-            return True
-        finally:
-            attempt.take_off(put)
+        with self._cache.groups.trying():
+            try:
+                for assignment in assignments:
+                    if not self._fits(assignment):
+                        return False
+                    put.append(attempt.put(entry_of[pod_id(assignment.pod)], assignment.node_name))
+                return True
+            finally:
+                attempt.take_off(put)
 
     def _fits(self, assignment: Assignment) -> bool:
         """Ask those who had something to say, as the table is, and with the pods that are nominated to the node."""

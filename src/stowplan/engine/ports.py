@@ -112,6 +112,16 @@ class GangTried(msgspec.Struct, frozen=True):
     taken_at_ns: int
 
 
+class VictimsChosen(msgspec.Struct, frozen=True):
+    """Pods were chosen to be evicted to make room for a pod, or for a group of pods; some may be going already."""
+
+    pod: Pod | OwnGroup
+    victims: int
+    pdb_violations: int = 0
+    #: How many of the units that go are groups, or pods of groups; known where room is made for a group.
+    disruptions: int = 0
+
+
 class Evicted(msgspec.Struct, frozen=True):
     """Victims were evicted to make room for a pod, or for a group of pods, or that failed."""
 
@@ -119,18 +129,15 @@ class Evicted(msgspec.Struct, frozen=True):
     victims: int
     started_at_ns: int
     is_error: bool = False
-    pdb_violations: int = 0
-    #: How many of the units that go are groups, or pods of groups.
-    disruptions: int = 0
 
 
 class PlacementsTried(msgspec.Struct, frozen=True):
-    """A pod group was tried in several placements: so many took enough of it, and so many did not."""
+    """A pod group was tried in placements: of each that was gone through, whether it takes enough, and the seconds."""
 
     profile: str
-    feasible: int
-    infeasible: int
-    seconds_each: float
+    #: How many there were; fewer may have been gone through if an error ended it.
+    generated: int
+    evaluated: tuple[tuple[bool, float], ...]
 
 
 class Trouble(msgspec.Struct, frozen=True):
@@ -152,7 +159,17 @@ class ExtenderSaid(msgspec.Struct, frozen=True):
 
 
 Report = (
-    Placed | Bound | GivenBack | Dropped | Permitted | GangTried | Evicted | PlacementsTried | Trouble | ExtenderSaid
+    Placed
+    | Bound
+    | GivenBack
+    | Dropped
+    | Permitted
+    | GangTried
+    | VictimsChosen
+    | Evicted
+    | PlacementsTried
+    | Trouble
+    | ExtenderSaid
 )
 
 

@@ -16,7 +16,7 @@ from stowplan.cache.cache import Cache
 from stowplan.engine.background_tasks import BackgroundTasks
 from stowplan.engine.extenders import Extenders
 from stowplan.engine.failure import Refused
-from stowplan.engine.ports import Environment, Evicted, Note, Trouble
+from stowplan.engine.ports import Environment, Evicted, Note, Trouble, VictimsChosen
 from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.contract import Preemption
 from stowplan.framework.handle import ExtenderError
@@ -165,22 +165,25 @@ class Evictor:
 
     def start(self, pod: Pod, preemption: Preemption) -> asyncio.Task[None] | None:
         """Hold the pod at the gate and evict its victims beside the loop; nothing is left to do if all are going."""
+        self._environment.tell(VictimsChosen(pod, len(preemption.victims), preemption.pdb_violations))
         return self._start(Preemptor(pod, (pod,)), preemption)
 
     def start_for_group(
         self, group: OwnGroup, pods: Sequence[Pod], nominated: GroupNominated
     ) -> asyncio.Task[None] | None:
         """Hold a group at the gate, and evict its victims likewise."""
-        return self._start(Preemptor(group, pods), Preemption(EVERYWHERE, nominated.victims, nominated.pdb_violations))
+        victims, violations = nominated.victims, nominated.pdb_violations
+        self._environment.tell(VictimsChosen(group, len(victims), violations, nominated.disruptions))
+        return self._start(Preemptor(group, pods), Preemption(EVERYWHERE, victims))
 
     def _start(self, preemptor: Preemptor, preemption: Preemption) -> asyncio.Task[None] | None:
         victims = [victim for victim in preemption.victims if not victim.is_terminating]
         if not victims:
             return None
         run = self._evictions.begin(preemptor, preemption.node_name)
-        return self._tasks.start(self._carry_out(run, victims, preemption.pdb_violations))
+        return self._tasks.start(self._carry_out(run, victims))
 
-    async def _carry_out(self, run: Preempting, victims: Sequence[Pod], pdb_violations: int) -> None:
+    async def _carry_out(self, run: Preempting, victims: Sequence[Pod]) -> None:
         """Evict the victims; if that fails, the pod is tried again at once."""
         preemptor, node_name, environment = run.preemptor, run.node_name, self._environment
         *most, last = victims
@@ -197,13 +200,14 @@ class Evictor:
         except Exception as error:
             text = str(error) or type(error).__name__
             subject = preemptor.subject
-            environment.tell(Trouble(f"{preemptor.kind} {subject.key!r}: making room on {node_name!r} failed: {text}"))
-            environment.tell(Evicted(subject, len(victims), started_at_ns, True, pdb_violations))
+            what = f"{preemptor.kind} {subject.key!r}: making room on node {node_name!r} failed"
+            environment.tell(Trouble(f"{what}: {text}"))
+            environment.tell(Evicted(subject, len(victims), started_at_ns, is_error=True))
             self._evictions.end(run)
             self._queue.activate(preemptor.pods, environment.now_ns())
         else:
             self._evictions.end(run)
-            environment.tell(Evicted(preemptor.subject, len(victims), started_at_ns, False, pdb_violations))
+            environment.tell(Evicted(preemptor.subject, len(victims), started_at_ns))
             if is_turned_back and self._evictions.activates_preemptor:
                 await self._activate_once_free(preemptor, binding)
             else:

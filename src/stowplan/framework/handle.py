@@ -233,6 +233,10 @@ class RunningEvictions(Protocol):
 class GroupLister(Protocol):
     """Read access to groups and their members."""
 
+    @property
+    def cycle(self) -> int | None:
+        """The number of the attempt of a tree of groups that is being made; None if none is."""
+
     def get(self, key: GroupKey) -> AnyPodGroup | CompositePodGroup | None: ...
 
     def members(self, key: GroupKey) -> Collection[Pod]:
@@ -268,6 +272,12 @@ class PreemptingHandle(Handle, Protocol):
 
     @property
     def groups(self) -> GroupLister: ...
+
+    @property
+    def measures(self) -> Measures: ...
+
+    def now_ns(self) -> int:
+        """Return the time by the scheduler's clock."""
 
     def asks_before_preempting(self, pod: Pod) -> bool:
         """Say whether somebody outside has to agree before room is made for `pod`."""

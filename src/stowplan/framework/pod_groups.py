@@ -119,6 +119,8 @@ class GroupAttempt:
     verdicts: Mapping[str, Verdict]
     #: The nodes as they are.
     nodes: Nodes
+    #: The ids of pods that had found a node, before the group turned out not to come to enough.
+    placed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

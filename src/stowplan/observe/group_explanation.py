@@ -37,6 +37,9 @@ class GroupExplanation(msgspec.Struct, frozen=True, rename="camel"):
     making_room: str = ""
     victims: tuple[str, ...] = ()
     problem: str = ""
+    #: Where it waits in the queue of a running scheduler, and how often it was tried.
+    place: str = ""
+    attempts: int = 0
 
     def __str__(self) -> str:
         return render_group(self, WIDTH)
@@ -49,13 +52,14 @@ class GroupExplanation(msgspec.Struct, frozen=True, rename="camel"):
 def render_group(explanation: GroupExplanation, width: int) -> str:
     """Write an explanation for a terminal."""
     head = f"{explanation.group}: {explanation.pending} pending, {explanation.scheduled} with a node"
+    waits = [f"waits: {explanation.place}, tried {explanation.attempts} times"] if explanation.place else []
     if explanation.problem:
-        return f"{head}\n  {explanation.problem}"
+        return "\n".join([head, f"  {explanation.problem}", *waits])
     lines = [f"{head}, {explanation.needed} needed", *columns(list(map(_row, explanation.placements)), width)]
     if explanation.making_room:
         lines.append(explanation.making_room)
     lines += [f"  evicts {victim}" for victim in explanation.victims]
-    return "\n".join(lines)
+    return "\n".join([*lines, *waits])
 
 
 def _row(report: PlacementReport) -> tuple[str, str]:

@@ -124,8 +124,8 @@ class Metrics(Collector):
                 self.series.time("scheduler_permit_wait_duration_seconds", self._since(report.held_at_ns), result)
             case ports.GangTried():
                 self._gang_tried(report)
-            case ports.Evicted():
-                self._evicted(report)
+            case ports.VictimsChosen() | ports.Evicted():
+                self._made_room(report)
             case ports.PlacementsTried():
                 self._placements_tried(report)
             case ports.Trouble() | ports.ExtenderSaid():
@@ -185,7 +185,13 @@ class Metrics(Collector):
         self.series.time("scheduler_podgroup_scheduling_attempt_duration_seconds", took, *labels)
         self.series.time("scheduler_podgroup_scheduling_algorithm_duration_seconds", took)
 
-    def _evicted(self, report: ports.Evicted) -> None:
+    def _made_room(self, report: ports.VictimsChosen | ports.Evicted) -> None:
+        if isinstance(report, ports.VictimsChosen):
+            self._victims_chosen(report)
+        else:
+            self._evicted(report)
+
+    def _victims_chosen(self, report: ports.VictimsChosen) -> None:
         preemptor = report.pod.kind.lower()
         if isinstance(report.pod, Pod):
             self.series.histogram("scheduler_preemption_victims").observe(report.victims)
@@ -193,20 +199,22 @@ class Metrics(Collector):
             self.series.time("scheduler_workload_preemption_victims", report.victims)
         if report.disruptions:
             self.series.time("scheduler_preemption_workload_disruptions", report.disruptions, preemptor)
-        result, took = "error" if report.is_error else "success", self._since(report.started_at_ns)
-        self.series.count("scheduler_preemption_goroutines_execution_total", result)
-        self.series.time("scheduler_preemption_goroutines_duration_seconds", took, result)
-        self.series.time("scheduler_preemption_execution_duration_seconds", took, preemptor, result)
         for _ in range(report.pdb_violations):
             self.series.count("scheduler_preemption_pdb_violations_total", preemptor)
 
+    def _evicted(self, report: ports.Evicted) -> None:
+        result, took = "error" if report.is_error else "success", self._since(report.started_at_ns)
+        self.series.count("scheduler_preemption_goroutines_execution_total", result)
+        self.series.time("scheduler_preemption_goroutines_duration_seconds", took, result)
+        self.series.time("scheduler_preemption_execution_duration_seconds", took, report.pod.kind.lower(), result)
+
     def _placements_tried(self, report: ports.PlacementsTried) -> None:
-        for result, count in (("feasible", report.feasible), ("infeasible", report.infeasible)):
-            for _ in range(count):
-                self.series.count("scheduler_generated_placements_total", report.profile)
-                self.series.count("scheduler_placement_evaluations_total", result, report.profile)
-                name = "scheduler_placement_evaluation_duration_seconds"
-                self.series.time(name, report.seconds_each, result, report.profile)
+        for _ in range(report.generated):
+            self.series.count("scheduler_generated_placements_total", report.profile)
+        for is_enough, seconds in report.evaluated:
+            labels = ("feasible" if is_enough else "infeasible", report.profile)
+            self.series.count("scheduler_placement_evaluations_total", *labels)
+            self.series.time("scheduler_placement_evaluation_duration_seconds", seconds, *labels)
 
     def _since(self, at_ns: int) -> float:
         return max(0, self._now_ns() - at_ns) / SECOND_NS

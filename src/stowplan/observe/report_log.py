@@ -26,8 +26,8 @@ def log_report(report: ports.Report) -> None:
             _V4.info("Pod was held in Permit", pod=report.pod.key, allowed=report.rejection is None)
         case ports.GangTried() | ports.PlacementsTried():
             _log_group(report)
-        case ports.Evicted():
-            _V2.info("Made room for pod", pod=report.pod.key, victims=report.victims)
+        case ports.VictimsChosen() | ports.Evicted():
+            _log_room(report)
         case ports.Trouble():
             _log.error(report.text, "Something went wrong beside the scheduling of pods")
         case ports.ExtenderSaid():
@@ -43,11 +43,20 @@ def _log_given_back(report: ports.GivenBack) -> None:
         _V2.info("Unable to schedule pod; no fit; waiting", pod=report.pod.key, err=report.message)
 
 
+def _log_room(report: ports.VictimsChosen | ports.Evicted) -> None:
+    if isinstance(report, ports.VictimsChosen):
+        _V4.info("Victims were chosen", preemptor=report.pod.key, victims=report.victims)
+    else:
+        _V2.info("Made room for pod", pod=report.pod.key, victims=report.victims)
+
+
 def _log_group(report: ports.GangTried | ports.PlacementsTried) -> None:
     if isinstance(report, ports.GangTried):
         _V4.info("Pod group was tried", profile=report.profile, result=report.result)
     else:
-        _V4.info("Placements of a pod group were tried", feasible=report.feasible, infeasible=report.infeasible)
+        feasible = sum(is_enough for is_enough, _ in report.evaluated)
+        infeasible = len(report.evaluated) - feasible
+        _V4.info("Placements of a pod group were tried", feasible=feasible, infeasible=infeasible)
 
 
 def _log_extender(report: ports.ExtenderSaid) -> None:

@@ -93,7 +93,7 @@ class LocalHandle:
 
     @cached_property
     def claims(self) -> ClaimTracker:
-        return ClaimTracker(self.listers, self.table.reads, self.feature_gates)
+        return ClaimTracker(self.listers, self.table.reads, self.feature_gates, self.groups)
 
     def now_ns(self) -> int:
         return self.time_ns

@@ -69,7 +69,7 @@ def test_health_is_ok(caller: Caller, path: str) -> None:
 
 def test_the_version_is_that_of_the_api_that_it_speaks(caller: Caller) -> None:
     content = caller.get("/version").content
-    assert (content["major"], content["minor"]) == ("1", "36")
+    assert (content["major"], content["minor"]) == ("1", "37")
 
 
 def test_discovery_and_descriptions_are_served(caller: Caller) -> None:

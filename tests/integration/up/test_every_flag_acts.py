@@ -49,6 +49,7 @@ ROWS = {
     "kubeconfig": f"{UP}:test_it_writes_a_kubeconfig_that_only_its_owner_reads",
     "config_path": f"{SELF}:test_the_scheduler_goes_by_its_configuration",
     "legacy_config": f"{SELF}:test_an_older_configuration_is_taken_with_the_flag_only",
+    "emulated_version": f"{SELF}:test_the_server_is_of_the_release_asked_for",
     "gates": f"{SELF}:test_gates_reach_the_server_and_the_scheduler",
     "without": f"{UP}:test_what_is_left_out_is_for_others_to_play",
     "seed": f"{ONCE}:test_the_same_seed_gives_the_same_names_and_nodes",

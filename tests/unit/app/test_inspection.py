@@ -53,7 +53,7 @@ def test_a_refused_pod_is_explained_with_what_will_bring_it_back() -> None:
         story = found["story"]
         assert (story["node"], story["queue"]["place"], story["queue"]["attempts"]) == (None, "unschedulable", 1)
         assert story["queue"]["rejectedBy"] == ["NodeResourcesFit"]
-        assert story["queue"]["wokenBy"]["NodeResourcesFit"][0] == "Pod: deleted, requests less"
+        assert story["queue"]["wokenBy"]["NodeResourcesFit"][0] == "AssignedPod: deleted, requests less"
         assert [(one["outcome"], one["plugins"]) for one in story["attempts"]] == [("refused", ["NodeResourcesFit"])]
 
     assert run_live(work, *OPEN) == 1
@@ -88,7 +88,7 @@ def test_an_explanation_can_be_had_as_text() -> None:
         assert text.startswith("Pod default/huge fits no node.\n  0/1 nodes are available: 1 Insufficient cpu.")
         assert "Node n1 is refused" in text
         assert "In the queue\n  place     unschedulable since " in text
-        assert "What may bring it back\n  NodeResourcesFit  Pod: deleted, requests less; Node: added" in text
+        assert "What may bring it back\n  NodeResourcesFit  AssignedPod: deleted, requests less" in text
         assert "refused by NodeResourcesFit: 0/1 nodes are available" in text
 
     assert run_live(work, *OPEN) == 1
@@ -140,7 +140,12 @@ def test_nodes_can_be_filtered_sorted_and_limited() -> None:
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [
-        pytest.param("explain", 400, "pod: Required value: write ?pod=NAMESPACE/NAME", id="no pod is named"),
+        pytest.param(
+            "explain",
+            400,
+            "pod: Required value: write ?pod=NAMESPACE/NAME or ?podgroup=NAMESPACE/NAME",
+            id="no pod is named",
+        ),
         pytest.param(
             "explain?pod=default/none",
             404,
@@ -158,6 +163,12 @@ def test_nodes_can_be_filtered_sorted_and_limited() -> None:
             404,
             "pod 'default/other': no profile for schedulerName 'elsewhere'; known: default-scheduler",
             id="a pod of another scheduler",
+        ),
+        pytest.param(
+            "explain?podgroup=default/train",
+            404,
+            "this scheduler knows no pod groups: switch the feature gate GenericWorkload on",
+            id="a group where there are none",
         ),
         pytest.param(
             "explain?pod=default/a&top=x", 400, "top: Invalid value: 'x': write a whole number of at least 1", id="top"
@@ -184,7 +195,7 @@ def test_who_may_not_see_it_is_refused() -> None:
     async def work(api: FakeApi, port: int) -> None:
         api.put("/api/v1/pods", pod("a"))
         await until(lambda: bool(api.bindings))
-        for page in ("explain?pod=default/a", "queue", "nodes"):
+        for page in ("explain?pod=default/a", "explain?podgroup=default/train", "queue", "nodes"):
             assert (await fetch(port, f"{PAGES}/{page}"))[0] == 403
 
     assert run_live(work, "--leader-elect=false") == 1

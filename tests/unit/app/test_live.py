@@ -309,7 +309,7 @@ def test_cache_and_queue_are_written_down_on_a_signal() -> None:
         logging.start()
         try:
             os.kill(os.getpid(), signal.SIGUSR2)
-            await until(lambda: "unschedulablePods:0" in log.getvalue())
+            await until(lambda: "unschedulableEntities:0" in log.getvalue())
         finally:
             logging.stop()
 
@@ -317,7 +317,7 @@ def test_cache_and_queue_are_written_down_on_a_signal() -> None:
     written = log.getvalue()
     assert '"Dump of cached NodeInfo"' in written
     assert "Scheduled Pods(number: 1):" in written
-    assert 'summary="activeQ:0; backoffQ:0; unschedulablePods:0"' in written
+    assert 'summary="activeQ:0; backoffQ:0; unschedulableEntities:0"' in written
     assert "Cache mismatch" not in written
 
 

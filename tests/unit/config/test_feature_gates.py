@@ -249,11 +249,6 @@ def test_the_default_score_curve_of_volumes(gates: str, shape: object) -> None:
             "nothing here depends on them",
             id="several that nothing asks for",
         ),
-        pytest.param(
-            "GenericWorkload=true,TopologyAwareWorkloadScheduling=true",
-            "--feature-gates: TopologyAwareWorkloadScheduling has no effect: nothing here depends on it",
-            id="one that only names plugins which are not there",
-        ),
     ],
 )
 def test_gates_switched_in_vain_are_told(text: str, expected: str) -> None:

@@ -20,9 +20,7 @@ from stowplan.model.kinds import KINDS
             "csistoragecapacities.storage.k8s.io",
             id="group with dots",
         ),
-        pytest.param(
-            "PodGroup", "/apis/scheduling.k8s.io/v1alpha2/podgroups", "podgroups.scheduling.k8s.io", id="alpha"
-        ),
+        pytest.param("PodGroup", "/apis/scheduling.k8s.io/v1beta1/podgroups", "podgroups.scheduling.k8s.io", id="beta"),
         pytest.param(
             "CommunityPodGroup",
             "/apis/scheduling.x-k8s.io/v1alpha1/podgroups",
@@ -57,6 +55,7 @@ def test_everything_upstream_watches_is_there() -> None:
         "deviceclasses",
         "devicetaintrules",
         "podgroups",
+        "compositepodgroups",
     }
 
 

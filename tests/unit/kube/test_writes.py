@@ -1,11 +1,19 @@
-"""A binding in binary form, byte by byte and as another reads it."""
+"""A binding in binary form, byte by byte and as another reads it; and the status of a pod group."""
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+
 from stowplan.embedded.protobuf import reading
 from stowplan.kube import writes
+from stowplan.kube.transport import ApiRequest
 from stowplan.model.kinds import Binding
-from stowplan.model.meta import NamespacedMeta, ObjectReference
+from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
+from stowplan.model.pod_group import PodGroup
 
 
 def binding(name: str, uid: str) -> Binding:
@@ -33,4 +41,45 @@ def test_names_of_any_length_can_be_read_again() -> None:
         "kind": "Binding",
         "metadata": {"name": name, "namespace": "shop", "uid": "u" * 36},
         "target": {"kind": "Node", "name": "n1"},
+    }
+
+
+class Client:
+    """Takes every request, and remembers it."""
+
+    writes_binary = False
+
+    def __init__(self) -> None:
+        self.sent: list[ApiRequest] = []
+
+    async def send(self, request: ApiRequest, check: Any = None) -> bytes:
+        self.sent.append(request)
+        return b"{}"
+
+
+def test_the_condition_of_a_group_is_patched_into_its_status() -> None:
+    client = Client()
+    writer: Any = writes.Writes(cast(Any, client), lambda: datetime(2026, 1, 1, tzinfo=UTC), lambda: 0.5)
+    said = Condition(type="PodGroupInitiallyScheduled", status="True", reason="Scheduled", observed_generation=2)
+    group = PodGroup(metadata=NamespacedMeta(namespace="shop", name="train", uid="u1"))
+    asyncio.run(writer.update_group_status(group, said))
+    [request] = client.sent
+    assert (request.verb, request.path) == (
+        "PATCH",
+        "/apis/scheduling.k8s.io/v1beta1/namespaces/shop/podgroups/train/status",
+    )
+    assert msgspec.json.decode(request.body or b"") == {
+        "metadata": {"uid": "u1"},
+        "status": {
+            "conditions": [
+                {
+                    "type": "PodGroupInitiallyScheduled",
+                    "status": "True",
+                    "reason": "Scheduled",
+                    "message": "",
+                    "observedGeneration": 2,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                }
+            ]
+        },
     }

@@ -7,12 +7,25 @@ import pytest
 
 from stowplan.cache.cache import Cache
 from stowplan.config.feature_gates import DEFAULT_GATES, default_gates, parse
-from stowplan.engine.ports import Bound, Dropped, Evicted, GivenBack, Permitted, Placed, Report, Trouble
+from stowplan.engine.ports import (
+    Bound,
+    Dropped,
+    Evicted,
+    GivenBack,
+    Permitted,
+    Placed,
+    PlacementsTried,
+    Report,
+    Trouble,
+    VictimsChosen,
+)
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, ObjectChange
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.meta import NamespacedMeta
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import PodGroup
 from stowplan.observe.component_metrics import COMPONENT
 from stowplan.observe.metric_list import SCHEDULER
 from stowplan.observe.metrics import Metrics, available, of_release
@@ -23,6 +36,7 @@ from stowplan.testing import make_node, make_pod
 
 SECOND = 1_000_000_000
 POD = make_pod("web").build()
+GROUP = PodGroup(metadata=NamespacedMeta(name="train"))
 
 #: Name, type, labels, bounds (how many, first, last but for the sum) of every metric in kube-scheduler's reference.
 UPSTREAM = [
@@ -196,13 +210,45 @@ def test_the_metrics_of_groups_exist_only_with_their_gates() -> None:
     assert {one.name for one in available(both)} >= groups | placements
 
 
-def test_with_groups_the_victims_of_single_pods_are_counted_by_preemptor() -> None:
-    metrics = Metrics(Clock(), parse("GenericWorkload=true"))
-    metrics(Evicted(POD, 2, 98 * SECOND, pdb_violations=1))
-    text = metrics.text().decode()
-    took = 'scheduler_preemption_execution_duration_seconds_sum{preemptor="pod",result="success"}'
+def told_of_groups(*reports: Report) -> str:
+    """Return the text after some reports, where there are groups and placements."""
+    metrics = Metrics(Clock(), parse("GenericWorkload=true,TopologyAwareWorkloadScheduling=true"))
+    for report in reports:
+        metrics(report)
+    return metrics.text().decode()
+
+
+@pytest.mark.parametrize(("preemptor", "label"), [(POD, "pod"), (GROUP, "podgroup")], ids=["a pod", "a group"])
+def test_evictions_are_timed_by_preemptor(preemptor: Pod | PodGroup, label: str) -> None:
+    text = told_of_groups(Evicted(preemptor, 2, 98 * SECOND))
+    took = f'scheduler_preemption_execution_duration_seconds_sum{{preemptor="{label}",result="success"}}'
     assert value(text, took) == 2
+
+
+def test_budgets_that_are_gone_over_are_counted_by_preemptor() -> None:
+    text = told_of_groups(VictimsChosen(POD, 2, pdb_violations=1), VictimsChosen(GROUP, 4, pdb_violations=3))
     assert value(text, 'scheduler_preemption_pdb_violations_total{preemptor="pod"}') == 1
+    assert value(text, 'scheduler_preemption_pdb_violations_total{preemptor="podgroup"}') == 3
+
+
+def test_victims_of_a_group_are_counted_apart_from_those_of_pods() -> None:
+    text = told_of_groups(VictimsChosen(POD, 2), VictimsChosen(GROUP, 5))
+    assert value(text, "scheduler_preemption_victims_sum") == 2
+    assert value(text, "scheduler_workload_preemption_victims_sum") == 5
+
+
+def test_groups_that_have_to_go_are_counted_if_there_are_any() -> None:
+    text = told_of_groups(VictimsChosen(GROUP, 5, disruptions=2), VictimsChosen(GROUP, 1))
+    assert value(text, 'scheduler_preemption_workload_disruptions_sum{preemptor="podgroup"}') == 2
+    assert value(text, 'scheduler_preemption_workload_disruptions_count{preemptor="podgroup"}') == 1
+
+
+def test_placements_are_counted_and_those_gone_through_by_whether_the_group_fits() -> None:
+    text = told_of_groups(PlacementsTried("default-scheduler", 4, ((True, 2.0), (False, 3.0), (True, 5.0))))
+    assert value(text, 'scheduler_generated_placements_total{profile="default-scheduler"}') == 4
+    labels = '{profile="default-scheduler",result="feasible"}'
+    assert value(text, f"scheduler_placement_evaluations_total{labels}") == 2
+    assert value(text, f"scheduler_placement_evaluation_duration_seconds_sum{labels}") == 7
 
 
 def test_narrowed_changes_are_counted_by_plugin() -> None:
@@ -309,7 +355,9 @@ def test_waiting_for_permission_is_timed_by_its_end() -> None:
 
 
 def test_preemptions_are_counted_with_their_victims() -> None:
-    text = told(Evicted(POD, 3, 99 * SECOND), Evicted(POD, 2, 98 * SECOND, is_error=True), Trouble("x"))
+    text = told(
+        VictimsChosen(POD, 5), Evicted(POD, 3, 99 * SECOND), Evicted(POD, 2, 98 * SECOND, is_error=True), Trouble("x")
+    )
     assert value(text, "scheduler_preemption_victims_sum") == 5
     assert value(text, 'scheduler_preemption_goroutines_execution_total{result="success"}') == 1
     assert value(text, 'scheduler_preemption_goroutines_duration_seconds_sum{result="error"}') == 2

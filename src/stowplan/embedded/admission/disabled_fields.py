@@ -24,10 +24,19 @@ _OF_GROUPS: Final[tuple[tuple[_Path, str], ...]] = (
     (("preemptionPolicy",), "PodGroupPreemptionPolicy"),
 )
 _TEMPLATE: Final = ("spec", "template", "spec")
+_TREES: Final = "compositePodGroupTemplates"
+#: A tree of groups has no more levels of composite ones, or it is refused.
+_TREE_LEVELS: Final = 3
 
 
 def _below(way: _Path, fields: tuple[tuple[_Path, str], ...]) -> tuple[tuple[_Path, str], ...]:
     return tuple(((*way, *path), gate) for path, gate in fields)
+
+
+def _of_tree(levels: int) -> tuple[tuple[_Path, str], ...]:
+    """What may be said so many levels down the templates of a workload."""
+    way = ("spec", *[_TREES] * levels)
+    return (((*way, "preemptionPolicy"), "PodGroupPreemptionPolicy"), *_below((*way, "podGroupTemplates"), _OF_GROUPS))
 
 
 _FIELDS: Final[dict[str, tuple[tuple[_Path, str], ...]]] = {
@@ -48,7 +57,8 @@ _FIELDS: Final[dict[str, tuple[tuple[_Path, str], ...]]] = {
     ),
     "workloads.scheduling.k8s.io": (
         *_below(("spec", "podGroupTemplates"), _OF_GROUPS),
-        (("spec", "compositePodGroupTemplates"), "CompositePodGroup"),
+        (("spec", _TREES), "CompositePodGroup"),
+        *(field for levels in range(1, _TREE_LEVELS + 1) for field in _of_tree(levels)),
     ),
     "compositepodgroups.scheduling.k8s.io": ((("spec", "preemptionPolicy"), "PodGroupPreemptionPolicy"),),
 }

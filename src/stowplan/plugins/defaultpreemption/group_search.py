@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stowplan.framework.handle import PlacedPods
+from stowplan.framework.handle import PreemptingHandle
+from stowplan.framework.placing import SUCCESS
+from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.pod_groups import Assignment, GroupAttempt, GroupNominated
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod, pod_id
 from stowplan.plugins.defaultpreemption.search import Budgets
 from stowplan.plugins.defaultpreemption.units import Unit, Units, UnknownNodeError
 
+EVALUATIONS = "scheduler_preemption_evaluation_duration_seconds"
 NO_VICTIMS = "No preemption victims found for incoming preemptor"
 NEVER = "not eligible due to preemptionPolicy=Never."
 ONGOING = "ongoing preemption on nominated nodes"
@@ -22,8 +25,9 @@ ONGOING = "ongoing preemption on nominated nodes"
 class GroupSearch:
     """The search for one group."""
 
-    def __init__(self, attempt: GroupAttempt, pods: PlacedPods, units: Units, budgets: Budgets) -> None:
-        self._attempt, self._pods, self._units, self._budgets = attempt, pods, units, budgets
+    def __init__(self, attempt: GroupAttempt, handle: PreemptingHandle, units: Units, budgets: Budgets) -> None:
+        self._attempt, self._handle, self._units, self._budgets = attempt, handle, units, budgets
+        self._pods = handle.pods
 
     def run(self, policy: str) -> GroupNominated | Rejection:
         """Return whom to evict and where the pods will go, or why there is no such way."""
@@ -36,10 +40,15 @@ class GroupSearch:
         if self._is_ongoing():
             nominated = {pod_id(pod): pod.status.nominated_node_name for pod in self._attempt.pods}
             return GroupNominated(_said(ONGOING), nominated)
+        started_ns = self._handle.now_ns()
+        answer = self._evaluate(units)
+        seconds = (self._handle.now_ns() - started_ns) / SECOND_NS
+        self._handle.measures.time(EVALUATIONS, seconds, "podgroup", status_of(answer))
+        return answer
+
+    def _evaluate(self, units: Sequence[Unit]) -> GroupNominated | Rejection:
         less_important = [unit for unit in units if unit.priority < self._attempt.group.spec.priority]
-        if not less_important:
-            return _rejection(NO_VICTIMS, Code.UNRESOLVABLE)
-        return self._select(less_important)
+        return self._select(less_important) if less_important else _rejection(NO_VICTIMS, Code.UNRESOLVABLE)
 
     def _is_ongoing(self) -> bool:
         """Say whether victims on a nominated node are still on their way out."""
@@ -80,6 +89,11 @@ class GroupSearch:
 
 def _pods(unit: Unit) -> list[Pod]:
     return [placed.pod for placed in unit.pods]
+
+
+def status_of(answer: GroupNominated | Rejection) -> str:
+    """Return the word for an answer in metrics."""
+    return answer.code.value if isinstance(answer, Rejection) else SUCCESS
 
 
 def violations(budgets: Budgets, units: Sequence[Unit]) -> list[int]:

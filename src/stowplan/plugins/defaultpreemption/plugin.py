@@ -33,7 +33,7 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import Int32
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import own_group
-from stowplan.plugins.defaultpreemption import candidate_nodes
+from stowplan.plugins.defaultpreemption import candidate_nodes, group_search
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
 from stowplan.plugins.defaultpreemption.group_search import GroupSearch, is_being_preempted
 from stowplan.plugins.defaultpreemption.search import VictimSearch, budgets_of
@@ -41,6 +41,7 @@ from stowplan.plugins.defaultpreemption.unit_search import UnitSearch
 from stowplan.plugins.defaultpreemption.units import Units
 from stowplan.table.columns import Rows
 
+GROUP_ATTEMPTS = "scheduler_workload_preemption_attempts_total"
 NO_CANDIDATE = "no candidate node for preemption"
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -101,8 +102,10 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         gates = handle.feature_gates
         self._has_groups, self._has_trees = has_groups(gates), gates.enabled("CompositePodGroup")
         self._has_group_policies = gates.enabled("PodGroupPreemptionPolicy")
-        self._units = Units(handle.pods, handle.groups, has_trees=self._has_trees)
         self._tells_placement = handle.feature_gates.changed("PreemptionTellsPlacement")
+
+    def _units(self) -> Units:
+        return Units(self._handle.pods, self._handle.groups, has_trees=self._has_trees)
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
         if pod.spec.scheduling_group is not None and self._has_groups:
@@ -125,7 +128,9 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         policy = group.spec.preemption_policy
         if not self._has_group_policies:
             policy = "Never" if any(pod.spec.preemption_policy == "Never" for pod in attempt.pods) else ""
-        return GroupSearch(attempt, handle.pods, self._units, budgets_of(handle)).run(policy)
+        answer = GroupSearch(attempt, handle, self._units(), budgets_of(handle)).run(policy)
+        handle.measures.count(GROUP_ATTEMPTS, group_search.status_of(answer))
+        return answer
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
         problem = self.why_ineligible(pod, attempt)
@@ -155,7 +160,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         return TERMINATING if any(map(is_being_preempted, victims)) else ""
 
     def _priority_of(self, pod: Pod) -> int:
-        return self._units.priority_of(pod) if self._has_groups else pod.priority
+        return self._units().priority_of(pod) if self._has_groups else pod.priority
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
@@ -164,7 +169,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         start = self._handle.draw(len(rows)) if len(rows) else 0
         in_turn, enough = np.roll(rows, -start), self._args.enough(len(rows))
         if self._has_groups and self._has_groups_on(rows, attempt):
-            return UnitSearch(pod, attempt, self._handle, self._units).run(in_turn, enough)
+            return UnitSearch(pod, attempt, self._handle, self._units()).run(in_turn, enough)
         return search.run(in_turn, enough)
 
     def _has_groups_on(self, rows: Rows, attempt: Attempt) -> bool:

@@ -9,11 +9,11 @@ scheduler share one `ClaimTracker` (`handle.claims`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.framework.handle import Handle, Listers, PreparingHandle
-from stowplan.model.dra import ResourceClaim
+from stowplan.framework.handle import GroupLister, Handle, Listers, PreparingHandle
+from stowplan.model.dra import AllocationResult, ResourceClaim
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources.allocated_devices import AllocatedDevices
 from stowplan.plugins.dynamicresources.extended_resources import pod_behind
@@ -25,10 +25,20 @@ KIND = "ResourceClaim"
 ClaimKey = tuple[str, str]
 
 
+class Sharing(NamedTuple):
+    """Who holds a claim: the pods, by uid, and the attempt of a group of pods in which it was allocated, if any."""
+
+    pods: set[str]
+    cycle: int | None
+
+
 class ClaimTracker:
     """The claims of the cluster with those on their way, and the devices that all of them are allocated."""
 
-    def __init__(self, listers: Listers, reads: Reads, gates: FeatureGates) -> None:
+    def __init__(self, listers: Listers, reads: Reads, gates: FeatureGates, groups: GroupLister) -> None:
+        self.groups = groups
+        #: Whether claims may be those of a pod group, and serve all of its pods.
+        self.has_group_claims = gates.enabled("DRAWorkloadResourceClaims")
         self.allocated = AllocatedDevices(counts_shares=gates.enabled("DRAConsumableCapacity"))
         self._holds_what_is_written = gates.changed("InFlightUntilPrepared")
         self._listers = listers
@@ -36,6 +46,7 @@ class ClaimTracker:
         self._journal = Journal()
         # Both by uid; a claim that was made for extended resources had another one before it was made.
         self._held: dict[str, ResourceClaim] = {}
+        self._sharing: dict[str, Sharing] = {}
         self._written: dict[ClaimKey, tuple[str, ResourceClaim]] = {}
         self._version = 0
         # The claims that the cluster shows, and the pods for whose extended resources some of them were made.
@@ -54,6 +65,14 @@ class ClaimTracker:
         """Say whether somebody has allocated the claim and is not done with writing what that takes."""
         self._reads.note(self._journal)
         return claim.uid in self._held
+
+    def shared(self, claim: ResourceClaim) -> AllocationResult | None:
+        """Return what a claim was given for another pod of the groups that are just being tried."""
+        self._reads.note(self._journal)
+        sharing, cycle = self._sharing.get(claim.uid), self.groups.cycle
+        if cycle is None or sharing is None or sharing.cycle != cycle:
+            return None
+        return self._held[claim.uid].status.allocation
 
     def made_for(self, pod_uid: str) -> ResourceClaim | None:
         """Return the claim that was made for the extended resources of a pod."""
@@ -74,16 +93,20 @@ class ClaimTracker:
 
     # Changing
 
-    def hold(self, claim: ResourceClaim) -> None:
-        """Take the devices of a claim that was just allocated."""
-        self._held[claim.uid] = claim
-        self.allocated.count(claim.uid, claim)
+    def hold(self, claim: ResourceClaim, pod_uid: str = "") -> None:
+        """Take the devices of a claim that was just allocated, or share them with whom they were taken for."""
+        if claim.uid not in self._held:
+            self._held[claim.uid] = claim
+            self._sharing[claim.uid] = Sharing(set(), self.groups.cycle)
+            self.allocated.count(claim.uid, claim)
+        self._sharing[claim.uid].pods.add(pod_uid)
         self._journal.mark_all()
 
     def settle(self, uid: str, written: ResourceClaim) -> None:
         """Show a claim as the cluster has taken it; `uid` is what it had when it was held."""
         if not self._holds_what_is_written:
             self._held.pop(uid, None)
+            self._sharing.pop(uid, None)
         key = (written.namespace, written.name)
         self._written[key] = (uid, written)
         self.allocated.count(uid, written)
@@ -93,8 +116,17 @@ class ClaimTracker:
         if self._listers.get(ResourceClaim, *key) is not None:
             self._take_in(key)
 
+    def leave(self, uid: str, pod_uid: str) -> None:
+        """Hold a claim for a pod no longer; others that share it keep it."""
+        sharing = self._sharing.get(uid)
+        if sharing is not None:
+            sharing.pods.discard(pod_uid)
+        if sharing is None or not sharing.pods:
+            self.release(uid)
+
     def release(self, uid: str) -> None:
-        """Hold a claim no longer; what is written is the cluster's, and stays."""
+        """Hold a claim no longer, for anybody; what is written is the cluster's, and stays."""
+        self._sharing.pop(uid, None)
         if self._held.pop(uid, None) is not None:
             if all(uid != held_as for held_as, _ in self._written.values()):
                 self.allocated.count(uid, None)

@@ -16,7 +16,6 @@ from stowplan.framework.handle import ConflictError
 from stowplan.model.dra import AllocationResult, ClaimConsumer, ResourceClaim, ResourceClaimStatus
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
-from stowplan.plugins.dynamicresources.claims import is_reserved_for
 from stowplan.plugins.dynamicresources.extended_resources import Mappings
 from stowplan.plugins.dynamicresources.node_allocatable import Statuses
 
@@ -44,9 +43,9 @@ class ClaimWrites:
         self._claims = handle.claims
 
     async def give(
-        self, claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None, at: datetime | None
+        self, claim: ResourceClaim, consumer: ClaimConsumer, allocation: AllocationResult | None, at: datetime | None
     ) -> ResourceClaim:
-        """Reserve a claim for a pod, and write what it was given if that is new, and when. Raise ClaimWriteError."""
+        """Reserve a claim, and write what it was given if that is new, and when. Raise ClaimWriteError."""
 
         async def once(current: ResourceClaim) -> ResourceClaim:
             if current.metadata.deletion_timestamp is not None:
@@ -58,7 +57,7 @@ class ClaimWrites:
             if allocation is not None:
                 current = await self._protect(current)
             given = allocation or current.status.allocation
-            consumers = [*current.status.reserved_for, ClaimConsumer(resource="pods", name=pod.name, uid=pod.uid)]
+            consumers = [*current.status.reserved_for, consumer]
             status: dict[str, Any] = {"reservedFor": [_encoded(one) for one in consumers]}
             if given is not None and given.allocation_timestamp is None and at is not None:
                 given = msgspec.structs.replace(given, allocation_timestamp=at)
@@ -109,20 +108,26 @@ class ClaimWrites:
         devices take of the node.
         """
 
-        async def once(current: ResourceClaim) -> ResourceClaim:
-            if not is_reserved_for(pod, current):
-                return current
-            others = [one for one in current.status.reserved_for if one.uid != pod.uid]
-            patch = {"status": {"reservedFor": [_encoded(one) for one in others] or None}}
-            return await self._patch(current, patch, f"unreserve claim {current.key}", "status")
-
         for claim in reserved:
-            changed = await self._retried(claim, once)
-            self._claims.settle(changed.uid, changed)
+            await self.unreserve(claim, pod.uid)
         if made is not None:
             await self.delete(made)
         if has_status:
             await self.note_taken(pod, ())
+
+    async def unreserve(self, claim: ResourceClaim, consumer_uid: str) -> None:
+        """Let a claim be reserved for somebody no longer. Raise ClaimWriteError."""
+
+        async def once(current: ResourceClaim) -> ResourceClaim:
+            consumers = current.status.reserved_for
+            others = [one for one in consumers if one.uid != consumer_uid]
+            if len(others) == len(consumers):
+                return current
+            patch = {"status": {"reservedFor": [_encoded(one) for one in others] or None}}
+            return await self._patch(current, patch, f"unreserve claim {current.key}", "status")
+
+        changed = await self._retried(claim, once)
+        self._claims.settle(changed.uid, changed)
 
     async def deallocate(self, claim: ResourceClaim) -> None:
         """Take back what a claim was given, if it is still as it was when that was decided."""

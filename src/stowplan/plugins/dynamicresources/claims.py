@@ -17,11 +17,14 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import WordedError
-from stowplan.model.dra import DeviceClass, ResourceClaim
+from stowplan.model.dra import ClaimConsumer, DeviceClass, ResourceClaim
 from stowplan.model.pod import Pod, PodResourceClaim
+from stowplan.model.pod_group import OWN_GROUP, own_group
 
 #: So many consumers may share a claim.
 MAX_CONSUMERS: Final = 256
+#: What a claim that is reserved for a pod group calls it.
+GROUPS: Final = "podgroups"
 #: Finds a claim by namespace and name, a class by name.
 FindClaim = Callable[[str, str], ResourceClaim | None]
 FindClass = Callable[[str], DeviceClass | None]
@@ -32,22 +35,25 @@ class MissingClaimError(Exception):
     """A claim of a pod that cannot be used; the text is the reason to give."""
 
 
-def problem_with_claims(find: FindClaim, pod: Pod) -> str:
+def problem_with_claims(find: FindClaim, pod: Pod, *, in_groups: bool = False) -> str:
     """Return what is wrong with the pod's claims, "" if all are there."""
     try:
-        list(claims_of(find, pod))
+        list(claims_of(find, pod, in_groups=in_groups))
     except MissingClaimError as missing:
         return str(missing)
     return ""
 
 
-def claims_of(find: FindClaim, pod: Pod) -> Iterator[ResourceClaim]:
+def claims_of(find: FindClaim, pod: Pod, *, in_groups: bool = False) -> Iterator[ResourceClaim]:
     """Find the claims of a pod. Raise MissingClaimError at the first that cannot be used."""
-    return (claim for _, claim in named_claims_of(find, pod))
+    return (claim for _, claim in named_claims_of(find, pod, in_groups=in_groups))
 
 
-def named_claims_of(find: FindClaim, pod: Pod) -> Iterator[tuple[str, ResourceClaim]]:
-    """Find the claims of a pod, each with the name by which containers refer to it. Raise MissingClaimError."""
+def named_claims_of(find: FindClaim, pod: Pod, *, in_groups: bool = False) -> Iterator[tuple[str, ResourceClaim]]:
+    """Find the claims of a pod, each with the name by which containers refer to it. Raise MissingClaimError.
+
+    One that was made from a template must be the pod's own, or, `in_groups`, that of its group.
+    """
     for entry in pod.spec.resource_claims:
         name = _claim_name(pod, entry)
         if name is None:
@@ -57,10 +63,23 @@ def named_claims_of(find: FindClaim, pod: Pod) -> Iterator[tuple[str, ResourceCl
             raise MissingClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
         if claim.metadata.deletion_timestamp is not None:
             raise MissingClaimError(f'resourceclaim "{claim.name}" is being deleted')
-        is_owned = any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references)
-        if entry.resource_claim_name is None and not is_owned:
-            raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
+        if entry.resource_claim_name is None:
+            _check_owner(pod, claim, in_groups=in_groups)
         yield entry.name, claim
+
+
+def _check_owner(pod: Pod, claim: ResourceClaim, *, in_groups: bool) -> None:
+    owner = claim.controller
+    if owner is not None and owner.uid == pod.uid:
+        return
+    group = own_group(pod) if in_groups else None
+    if group is None:
+        raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
+    # Pods do not know the uid of their group, and its version may change.
+    is_of_group = owner is not None and (owner.kind, owner.name) == ("PodGroup", group.name)
+    if owner is None or not is_of_group or not owner.api_version.startswith(f"{OWN_GROUP}/"):
+        whose = f"neither Pod nor PodGroup {group.name} is the owner"
+        raise MissingClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} ({whose})")
 
 
 def _claim_name(pod: Pod, entry: PodResourceClaim) -> str | None:
@@ -82,8 +101,21 @@ def can_be_reserved(claim: ResourceClaim) -> bool:
     return len(claim.status.reserved_for) < MAX_CONSUMERS
 
 
-def is_reserved_for(pod: Pod, claim: ResourceClaim) -> bool:
-    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+def is_reserved_for(pod: Pod, claim: ResourceClaim, *, in_groups: bool = False) -> bool:
+    """Say whether a claim is reserved for a pod, or, `in_groups`, for its group."""
+    consumers = claim.status.reserved_for
+    if any(consumer.uid == pod.uid for consumer in consumers):
+        return True
+    group = own_group(pod) if in_groups and consumers else None
+    return group is not None and any(
+        (consumer.api_group, consumer.resource, consumer.name) == (OWN_GROUP, GROUPS, group.name)
+        for consumer in consumers
+    )
+
+
+def consumer_of(pod: Pod) -> ClaimConsumer:
+    """Return a pod as it stands in the claims that are reserved for it."""
+    return ClaimConsumer(resource="pods", name=pod.name, uid=pod.uid)
 
 
 def is_idle_but_for(pod: Pod, claim: ResourceClaim) -> bool:
@@ -120,13 +152,15 @@ def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows
     return ""
 
 
-def awaited(find: FindClaim, *, hears_deletions: bool = True) -> tuple[Awaited, ...]:
+def awaited(find: FindClaim, *, hears_deletions: bool = True, in_groups: bool = False) -> tuple[Awaited, ...]:
     """Return the changes that a pod without devices waits for."""
+    is_better = partial(is_claim_better, find, in_groups=in_groups)
+    has_all = partial(has_all_claims, find, in_groups=in_groups)
     of_claims = Action.ADD | Action.UPDATE | (Action.DELETE if hears_deletions else Action(0))
     return (
         Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_ALLOCATABLE),
-        Awaited(changes.RESOURCE_CLAIM, of_claims, partial(is_claim_better, find), who_refers_to),
-        Awaited(changes.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, partial(has_all_claims, find)),
+        Awaited(changes.RESOURCE_CLAIM, of_claims, is_better, who_refers_to),
+        Awaited(changes.TARGET_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, has_all),
         Awaited(changes.DEVICE_CLASS, Action.ADD | Action.UPDATE),
         Awaited(changes.RESOURCE_SLICE, Action.ADD | Action.UPDATE),
     )
@@ -151,7 +185,9 @@ def _refers_to(pod: Pod, claim_name: str) -> bool:
     return False
 
 
-def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None) -> bool:
+def is_claim_better(
+    find: FindClaim, pod: Pod, old: ResourceClaim | None, new: ResourceClaim | None, *, in_groups: bool = False
+) -> bool:
     """A claim helps if it gave back its devices, or if it is the pod's own and is new or has another status.
 
     One that is gone (no new) helps if it had devices when it was seen last.
@@ -159,7 +195,7 @@ def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: R
     if new is None:
         return old is None or old.status.allocation is not None
     try:
-        is_own = any(claim.uid == new.uid for claim in list(claims_of(find, pod)))
+        is_own = any(claim.uid == new.uid for claim in list(claims_of(find, pod, in_groups=in_groups)))
     except MissingClaimError:
         return False
     if old is not None and old.status.allocation is not None and new.status.allocation is None:
@@ -167,6 +203,6 @@ def is_claim_better(find: FindClaim, pod: Pod, old: ResourceClaim | None, new: R
     return is_own and (old is None or old.status != new.status)
 
 
-def has_all_claims(find: FindClaim, pod: Pod, old: Pod, new: Pod) -> bool:
+def has_all_claims(find: FindClaim, pod: Pod, old: Pod, new: Pod, *, in_groups: bool = False) -> bool:
     """A pod that was given the names of its claims helps itself, if all of them are there."""
-    return not problem_with_claims(find, new)
+    return not problem_with_claims(find, new, in_groups=in_groups)

@@ -61,6 +61,7 @@ class NodeAllocatable:
     def __init__(self, gates: FeatureGates) -> None:
         self.is_on = gates.enabled("DRANodeAllocatableResources")
         self._rules = rules_of(gates)
+        self._has_group_claims = gates.enabled("DRAWorkloadResourceClaims")
         self._mapped = MappedAmounts()
         self._split = SplitAmounts() if gates.changed("NodeAllocatableOverhead") else None
         self._amounts: DeviceAmounts = self._split or self._mapped
@@ -100,11 +101,20 @@ class NodeAllocatable:
         ]
         return tuple(sorted(statuses, key=lambda status: status.resource_claim_name))
 
-    def shared(self, claim: ResourceClaim, pod: Pod, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
-        """Yield the rows where a claim that takes of its node cannot be had because others have it, with the reason."""
+    def shared(
+        self, claim: ResourceClaim, allocation: AllocationResult | None, pod: Pod, nodes: Nodes
+    ) -> Iterator[tuple[Mask, str]]:
+        """Yield the rows where a claim that takes of its node cannot be had because others have it, with the reason.
+
+        `allocation` is what the claim was just given for another pod of the groups that are being tried.
+        """
         if self._split is None:
             yield from _used_by_others(claim, pod, nodes)
-        elif claim.status.reserved_for and not is_reserved_for(pod, claim) and self._split.has_mapped(_results(claim)):
+            return
+        consumers, in_groups = claim.status.reserved_for, self._has_group_claims
+        is_others = allocation is not None or (consumers and not is_reserved_for(pod, claim, in_groups=in_groups))
+        results = allocation.devices.results if allocation is not None else _results(claim)
+        if is_others and self._split.has_mapped(results):
             why = "has a mapped device and cannot be shared across pods"
             yield np.ones(len(nodes), dtype=bool), f"node allocatable resource claim {claim.name} {why}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -33,11 +33,13 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.pod_groups import GroupArranged, GroupAttempt
-from stowplan.framework.verdict import Code, Rejection, WordedError
+from stowplan.framework.verdict import Code, Rejection, WordedError, Words
 from stowplan.model import node_selector, requests
-from stowplan.model.dra import DeviceClass, ResourceClaim
+from stowplan.model.dra import AllocationResult, DeviceClass, ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
-from stowplan.model.pod import Pod
+from stowplan.model.node_selector import CompiledNodeSelector
+from stowplan.model.pod import Pod, pod_id
+from stowplan.model.pod_group import PodGroup
 from stowplan.plugins.dynamicresources import extended_resources, pod_claims, pre_bind
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
 from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites
@@ -49,7 +51,7 @@ from stowplan.plugins.dynamicresources.claims import (
     problem_with_claims,
 )
 from stowplan.plugins.dynamicresources.dra_state import DRAState
-from stowplan.plugins.dynamicresources.group_claims import post_filter_group
+from stowplan.plugins.dynamicresources.group_claims import GroupClaims, MemberHelp
 from stowplan.plugins.dynamicresources.node_allocatable import taking_of_node
 from stowplan.plugins.dynamicresources.pod_claims import UNAVAILABLE, AllocatedClaim, PodClaims, StateData, signed
 from stowplan.plugins.dynamicresources.pre_bind import Allocated, ClaimBinding, Reservation, ReservedClaim
@@ -87,20 +89,28 @@ class DynamicResources(
 ):
     """A pod goes only where all devices that its claims ask for can be had, and gets them there.
 
-    Gates: pods whose claims are missing, being deleted, not made yet, or another pod's.
+    Gates: pods whose claims are missing, being deleted, not made yet, or another pod's; what was made for the group of
+        a pod is the pod's, too, with the feature gate DRAWorkloadResourceClaims.
     Rejects: the pod as a whole, for good, if a claim is in use to the full, is just being allocated for another pod, or
         asks for a class that does not exist. Nodes where the devices cannot be allocated, nodes that cannot reach
         devices which were given already, and every node if such devices did not get ready. Always unresolvable.
         Extended resources that a device class serves are asked of devices where the node has not got them itself.
     Scores: the better the alternatives of prioritized lists that a node can give; 0 for pods without claims.
-    Preempts: nothing, but devices that were given to the pod, or to nobody, where they are of no use are given back.
+    Preempts: nothing, but devices that were given to the pod, or to nobody, where they are of no use are given back;
+        with DRAWorkloadResourceClaims, those of a group that found no place, too, and if there are none, the group
+        gives up a claim that it has reserved.
+    Reserves: the devices, which the pods of a group that are tried together share if they name the same claim. Claims
+        are reserved for the pod; with DRAWorkloadResourceClaims, one that the group has under the same name, of the
+        same claim or template, for the group, once and for all of its pods.
     Arguments: `filterTimeout`, how long allocating on a node may take (0: no limit); `bindingTimeout`, how long
         devices may take to get ready.
     Requeued by: a node added, or with other labels or resources; a claim of the pod added or changed, or any that gave
         back its devices or was deleted with some; a device class or resource slice added or changed; the names of the
         pod's claims made known.
     Upstream: pkg/scheduler/framework/plugins/dynamicresources. What PostFilter and Unreserve write is written beside
-        the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found".
+        the cycle. If the attempt ended before the plugin was prepared, PostFilter fails with "not found". The first pod
+        of a group writes what was given to a claim that they share; the others come too late, as upstream, and are
+        tried again.
     """
 
     judges_resizes = False
@@ -125,7 +135,8 @@ class DynamicResources(
     # Which pods, and what tells them apart
 
     def pre_enqueue(self, pod: Pod) -> Rejection | None:
-        problem = problem_with_claims(self._find_listed, pod) if pod.spec.resource_claims else ""
+        in_groups = self._claims.has_group_claims
+        problem = problem_with_claims(self._find_listed, pod, in_groups=in_groups) if pod.spec.resource_claims else ""
         return refuse(problem) if problem else None
 
     def sign(self, pod: Pod) -> Hashable:
@@ -138,7 +149,8 @@ class DynamicResources(
         return signature if is_nameless else (signature, pod.uid)
 
     def events(self) -> tuple[Awaited, ...]:
-        return awaited(self._find_listed, hears_deletions=self._hears_deletions)
+        in_groups = self._claims.has_group_claims
+        return awaited(self._find_listed, hears_deletions=self._hears_deletions, in_groups=in_groups)
 
     # Which nodes
 
@@ -177,15 +189,16 @@ class DynamicResources(
         return pod_claims.resolve(pod, self._claims, self._state.served, requested.scalar)
 
     def _prepare(self, claims: PodClaims) -> StateData:
-        given = tuple(self._allocated_claim(claim) for claim in claims.given)
-        return StateData(claims, given, self._state, self._state.refresh())
+        given = [self._allocated_claim(claim) for claim in claims.given]
+        given += [
+            AllocatedClaim(claim, _nodes_of(allocation), has_failed=False) for claim, allocation in claims.sharing
+        ]
+        return StateData(claims, tuple(given), self._state, self._state.refresh())
 
     def _allocated_claim(self, claim: ResourceClaim) -> AllocatedClaim:
-        selector = claim.status.allocation.node_selector if claim.status.allocation is not None else None
-        compiled = node_selector.compile_node_selector(selector) if selector is not None else None
-        if compiled is not None and compiled.parse_error is not None:
-            raise ValueError(compiled.parse_error)
-        return AllocatedClaim(claim, compiled, self._has_failed(claim))
+        allocation = claim.status.allocation
+        selector = _nodes_of(allocation) if allocation is not None else None
+        return AllocatedClaim(claim, selector, self._has_failed(claim))
 
     def _has_failed(self, claim: ResourceClaim) -> bool:
         """Say whether devices that were given earlier do not get ready."""
@@ -201,7 +214,7 @@ class DynamicResources(
         claims = PodClaims(pod) if refused is not None and refused.plugin == self.name else self._resolve(pod)
         if not claims:
             return Rejection(() if self._is_silent else (NO_CLAIMS,))
-        for claim in self._unavailable(claims, attempt):
+        for claim in self._unavailable(claims.given, attempt):
             if is_idle_but_for(pod, claim):
                 return Arranged(Rejection((DEALLOCATED,)), partial(self._writes.deallocate, claim))
         if claims.made is not None and not extended_resources.is_in_memory(claims.made):
@@ -209,16 +222,48 @@ class DynamicResources(
         return Rejection(() if self._is_silent else (STILL_NOT,))
 
     def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupArranged | Rejection:
-        return post_filter_group(attempt, self.name, self.post_filter, has_placements=self._has_placements)
+        group = attempt.group
+        if not isinstance(group, PodGroup) or (self._has_placements and group.spec.scheduling_constraints is not None):
+            return Rejection(())
+        if self.name not in attempt.prepared:
+            return Rejection((NOT_PREPARED,), Code.ERROR)
+        failed = []
+        for pod in attempt.pods:
+            verdict = attempt.verdicts.get(pod_id(pod))
+            if verdict is not None and self.name in verdict.prepared:
+                failed.append((pod, Attempt(verdict, attempt.nodes, _nothing, verdict.prepared)))
+        own = GroupClaims(self._claims, self._writes, self._help_member, self._unavailable_of)
+        return own.post_filter(group, attempt, failed)
 
-    def _unavailable(self, claims: PodClaims, attempt: Attempt) -> Iterator[ResourceClaim]:
-        """Yield the given claims of which some node, which would do otherwise, cannot use the devices."""
-        rejections = enumerate(attempt.verdict.vocabulary.rejections)
-        wanting = Rejection((UNAVAILABLE,), Code.UNRESOLVABLE, self.name)
-        rows: Mask = np.isin(attempt.verdict.words, [number for number, said in rejections if said == wanting])
-        for claim in claims.given if attempt.verdict.pre_filter is None else ():
+    def _help_member(self, pod: Pod, attempt: Attempt) -> MemberHelp:
+        answer = self.post_filter(pod, attempt)
+        if isinstance(answer, Arranged):
+            return MemberHelp(True, answer.errand)
+        # As upstream: devices that another pod of the group was given in this attempt count as idle. They are free.
+        unusable = self._unusable(attempt)
+        for claim in pod_claims.usable_claims(pod, self._claims):
+            if claim.status.allocation is not None:
+                unusable &= ~self._allocated_claim(claim).is_unusable_on(attempt.nodes)
+        return MemberHelp(bool(np.count_nonzero(unusable)))
+
+    def _unavailable_of(self, pod: Pod, attempt: Attempt) -> Iterator[ResourceClaim]:
+        found = list(pod_claims.usable_claims(pod, self._claims))
+        return self._unavailable([claim for claim in found if claim.status.allocation is not None], attempt)
+
+    def _unavailable(self, given: Iterable[ResourceClaim], attempt: Attempt) -> Iterator[ResourceClaim]:
+        """Yield the claims of which some node, which would do otherwise, cannot use the devices."""
+        rows = self._unusable(attempt)
+        for claim in given:
             if np.count_nonzero(rows & self._allocated_claim(claim).is_unusable_on(attempt.nodes)):
                 yield claim
+
+    def _unusable(self, attempt: Attempt) -> Mask:
+        """Say which nodes would do, but for devices that were given already."""
+        verdict = attempt.verdict
+        wanting = Rejection((UNAVAILABLE,), Code.UNRESOLVABLE, self.name)
+        words = [number for number, said in enumerate(verdict.vocabulary.rejections) if said == wanting]
+        rows: Mask = np.isin(verdict.words, words if verdict.pre_filter is None else [])
+        return rows
 
     # What is taken, and given back
 
@@ -232,13 +277,15 @@ class DynamicResources(
         allocated = self._allocate(claims, node_name)
         if allocated is None:
             return NOT_FOUND
+        consumers = {claim.uid: claims.consumers.get(name) for name, claim in claims.named}
         taken = [
-            ReservedClaim(claim, allocation, claim.uid)
-            for claim, allocation in zip(allocated.pending, allocated.results, strict=True)
+            ReservedClaim(claim, allocation, claim.uid, consumers.get(claim.uid))
+            for claim, allocation in (*zip(allocated.pending, allocated.results, strict=True), *claims.sharing)
         ]
         for one in taken:
-            self._claims.hold(one.as_given())
-        self._reserved[pod.uid] = Reservation([*map(ReservedClaim, claims.given), *taken], allocated)
+            self._claims.hold(one.as_given(), pod.uid)
+        given = [ReservedClaim(claim, consumer=consumers[claim.uid]) for claim in claims.given]
+        self._reserved[pod.uid] = Reservation([*given, *taken], allocated)
         if self._state.node_allocatable.is_on:
             self._handle.recount(taking_of_node(pod, allocated.node_allocatable))
         return None
@@ -257,7 +304,7 @@ class DynamicResources(
         results = self._state.allocator(pending).allocate(node, self._state.timer()) if pending else ()
         if results is None:
             return None
-        given = zip(pending, results, strict=True)
+        given = [*zip(pending, results, strict=True), *claims.sharing]
         taken = self._state.node_allocatable.taken(claims.named, given, claims.pod, node)
         return Allocated(pending, results, mappings, taken)
 
@@ -265,7 +312,7 @@ class DynamicResources(
         reservation = self._reserved.pop(pod.uid, None)
         made = self._claims.made_for(pod.uid)
         for taken in reservation.claims if reservation is not None else ():
-            self._claims.release(taken.uid)
+            self._claims.leave(taken.uid, pod.uid)
             if taken.is_made:
                 # Nobody else may know of it yet.
                 made = taken.claim
@@ -290,3 +337,18 @@ class DynamicResources(
         # What is left to be undone is the cluster's to know.
         self._reserved.pop(pod.uid, None)
         return None
+
+
+def _nodes_of(allocation: AllocationResult) -> CompiledNodeSelector | None:
+    """Return the nodes that reach what was given; None if all do."""
+    if allocation.node_selector is None:
+        return None
+    compiled = node_selector.compile_node_selector(allocation.node_selector)
+    if compiled.parse_error is not None:
+        raise ValueError(compiled.parse_error)
+    return compiled
+
+
+def _nothing(nodes: Nodes) -> Words:
+    """Nobody supposes anything about the nodes of a claim."""
+    return np.zeros(len(nodes), dtype=np.int32)

@@ -7,7 +7,7 @@ What has to be allocated depends on the node: a resource that the node has itsel
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from stowplan.framework.contract import Reject, reject
 from stowplan.framework.kept.incremental import Successive
-from stowplan.model.dra import ResourceClaim
+from stowplan.model.dra import AllocationResult, ClaimConsumer, ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.node_selector import CompiledNodeSelector
 from stowplan.model.pod import Pod
@@ -33,6 +33,7 @@ from stowplan.plugins.dynamicresources.claims import (
 )
 from stowplan.plugins.dynamicresources.dra_state import FIRST_REASON, FITS, DRAState, StateVersion
 from stowplan.plugins.dynamicresources.extended_resources import Mappings
+from stowplan.plugins.dynamicresources.group_consumers import consumers_of
 from stowplan.plugins.dynamicresources.search import SKIPS_OPERATIONS
 from stowplan.table import node_match
 from stowplan.table.columns import Mask, Rows, Scores
@@ -56,6 +57,10 @@ class PodClaims:
     served: Mapping[str, str] = field(default_factory=dict)
     #: Requested resources that devices might serve, but no class does.
     unserved: tuple[str, ...] = ()
+    #: By uid, what claims were just given for other pods of the groups that are being tried.
+    shared: Mapping[str, AllocationResult] = field(default_factory=dict)
+    #: By the names in the pod, whom claims are reserved for if that is not the pod itself.
+    consumers: Mapping[str, ClaimConsumer] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.named) or self.made is not None
@@ -69,13 +74,18 @@ class PodClaims:
         return [claim for claim in self.own if claim.status.allocation is not None]
 
     @property
+    def sharing(self) -> list[tuple[ResourceClaim, AllocationResult]]:
+        """The claims that other pods of the groups were just given, with what they were given."""
+        return [(claim, self.shared[claim.uid]) for claim in self.own if claim.uid in self.shared]
+
+    @property
     def is_left_over(self) -> bool:
         """Whether the claim for extended resources is from an earlier attempt: it has to go before the next."""
         return self.made is not None and bool(self.made.spec.devices.requests)
 
     def pending(self, lacking: Sequence[str]) -> tuple[tuple[ResourceClaim, ...], Mappings]:
         """Return the claims to be allocated on a node that lacks some served resources, and who gets what of them."""
-        claims = [claim for claim in self.own if claim.status.allocation is None]
+        claims = [claim for claim in self.own if claim.status.allocation is None and claim.uid not in self.shared]
         if self.made is None or not lacking:
             return tuple(claims), ()
         requests, mappings = extended_resources.requests_of(self.pod, {name: self.served[name] for name in lacking})
@@ -89,19 +99,29 @@ class PodClaims:
 
 def resolve(pod: Pod, claims: ClaimTracker, class_of: Mapping[str, str], requested: Mapping[str, int]) -> PodClaims:
     """Find the claims of a pod. Raise MissingClaimError if one cannot be used."""
-    named = tuple(named_claims_of(claims.find, pod)) if pod.spec.resource_claims else ()
+    found = _own(pod, claims) if pod.spec.resource_claims else PodClaims(pod)
     names = [name for name, amount in requested.items() if amount and extended_resources.may_be_served(name)]
     served = {name: class_of[name] for name in names if name in class_of}
     if not served:
-        return PodClaims(pod, named)
+        return found
     made = claims.made_for(pod.uid) or extended_resources.claim_in_memory(pod)
-    return PodClaims(pod, named, made, served, tuple(name for name in names if name not in class_of))
+    unserved = tuple(name for name in names if name not in class_of)
+    return replace(found, made=made, served=served, unserved=unserved)
+
+
+def _own(pod: Pod, claims: ClaimTracker) -> PodClaims:
+    """Find the claims that a pod names, those of its group among them."""
+    named = tuple(named_claims_of(claims.find, pod, in_groups=claims.has_group_claims))
+    on_their_way = [(claim.uid, claims.shared(claim)) for _, claim in named if claim.status.allocation is None]
+    shared = {uid: allocation for uid, allocation in on_their_way if allocation is not None}
+    consumers = consumers_of(pod, claims.groups) if claims.has_group_claims else {}
+    return PodClaims(pod, named, shared=shared, consumers=consumers)
 
 
 def usable_claims(pod: Pod, claims: ClaimTracker) -> Iterator[ResourceClaim]:
     """Yield the claims that a pod names, up to the first that cannot be used."""
     try:
-        yield from claims_of(claims.find, pod)
+        yield from claims_of(claims.find, pod, in_groups=claims.has_group_claims)
     except MissingClaimError:
         return
 
@@ -110,8 +130,10 @@ def obstacle(claims: PodClaims, tracker: ClaimTracker, find_class: FindClass, *,
     """Return why the claims of a pod cannot be had on any node at the moment, "" if they can be tried."""
     for claim in claims.own if claims.made is None else (*claims.own, claims.made):
         if claim.status.allocation is not None:
-            if not (can_be_reserved(claim) or is_reserved_for(claims.pod, claim)):
+            if not (can_be_reserved(claim) or is_reserved_for(claims.pod, claim, in_groups=tracker.has_group_claims)):
                 return "resourceclaim in use"
+        elif claim.uid in claims.shared:
+            continue
         elif tracker.is_held(claim):
             return f"resource claim {claim.key} is in the process of being allocated"
         elif claim is not claims.made:
@@ -125,16 +147,19 @@ def signed(pod: Pod, claims: ClaimTracker, has_failed: Callable[[ResourceClaim],
     """Return all that decides about the claims of a pod, but for classes and devices; never what they are called."""
     made = claims.made_for(pod.uid)
     try:
-        found = list(claims_of(claims.find, pod))
+        found = list(claims_of(claims.find, pod, in_groups=claims.has_group_claims))
     except MissingClaimError as missing:
         return str(missing)
     signatures: list[Hashable] = []
     for claim in found:
         asked, allocation, requests = request_key((claim,)), claim.status.allocation, claim.spec.devices.requests
+        shared = claims.shared(claim) if allocation is None else None
         if allocation is not None:
-            is_usable = can_be_reserved(claim) or is_reserved_for(pod, claim)
+            is_usable = can_be_reserved(claim) or is_reserved_for(pod, claim, in_groups=claims.has_group_claims)
             given = repr(allocation.node_selector), repr(allocation.devices)
             signatures.append((asked, *given, is_usable, has_failed(claim)))
+        elif shared is not None:
+            signatures.append((asked, claim.key, repr(shared)))
         else:
             is_plain = all(request.exactly is not None or request.first_available for request in requests)
             # What is said of others names them.
@@ -180,13 +205,25 @@ class StateData(Successive):
                 asked &= ~users
         for rows, pending in self._variants(nodes, asked):
             fits = rows.copy()
-            for refused in self._unallocated(nodes, rows, pending):
+            for refused in self._left_out(nodes, rows):
+                yield refused
+                fits &= ~refused.mask
+            for refused in self._unallocated(nodes, fits.copy(), pending):
                 yield refused
                 fits &= ~refused.mask
             for given in self.given:
                 missing = fits & given.is_unusable_on(nodes)
                 yield reject(missing, UNAVAILABLE, unresolvable=True)
                 fits &= ~missing
+
+    def _left_out(self, nodes: Nodes, rows: Mask) -> Iterator[Reject]:
+        """Yield the rows that cannot leave out what need not be done for devices that others were just given."""
+        for claim, allocation in self.claims.sharing:
+            if _leaves_out(allocation):
+                lacking = rows & ~nodes.fact("skips operations", _skips_operations, bool)
+                text = f"resource claim {claim.key} allocation requires DRAOptionalNodeOperations feature on the node"
+                yield reject(lacking, text, unresolvable=True)
+                rows = rows & ~lacking
 
     def _unallocated(self, nodes: Nodes, rows: Mask, pending: Sequence[ResourceClaim]) -> Iterator[Reject]:
         """Yield the rows where claims cannot be allocated, or their devices would take more than the node has."""
@@ -206,7 +243,7 @@ class StateData(Successive):
         for position in np.flatnonzero(rows).tolist():
             node = nodes.node(position)
             results = (allocate(node, self.state.timer()) or ()) if pending else ()
-            given = zip(pending, results, strict=True)
+            given = [*zip(pending, results, strict=True), *self.claims.sharing]
             statuses = self.state.node_allocatable.taken(self.claims.named, given, self.claims.pod, node)
             if statuses:
                 found[position] = self.state.node_allocatable.unfit(self.claims.pod, statuses, nodes, position)
@@ -215,19 +252,23 @@ class StateData(Successive):
     def _used_by_others(self, nodes: Nodes) -> Iterator[tuple[Mask, str]]:
         for given in self.given:
             is_reached = ~given.is_out_of_reach(nodes)
-            for users, reason in self.state.node_allocatable.shared(given.claim, self.claims.pod, nodes):
+            allocation = self.claims.shared.get(given.claim.uid)
+            for users, reason in self.state.node_allocatable.shared(given.claim, allocation, self.claims.pod, nodes):
                 yield is_reached & users, reason
 
     def scores(self, nodes: Nodes) -> Scores:
         """Return how good the alternatives are that rows would give."""
         asked = np.ones(len(nodes), dtype=bool) if nodes.asked is None else nodes.asked
         total = np.zeros(len(nodes), dtype=np.int64)
-        given = self.claims.given
-        before = allocator.score(given, [claim.status.allocation for claim in given if claim.status.allocation])
+        given = [(claim, claim.status.allocation) for claim in self.claims.given if claim.status.allocation]
+        given += self.claims.sharing
+        before = allocator.score([claim for claim, _ in given], [allocation for _, allocation in given])
         for rows, pending in self._variants(nodes, asked):
             if pending:
                 _, scores = self.state.allocations(pending).of(nodes, rows)
                 np.copyto(total, before + scores, where=rows)
+            elif self.claims.shared:
+                np.copyto(total, before, where=rows)
         return total
 
     def _variants(self, nodes: Nodes, asked: Mask) -> Iterator[tuple[Mask, tuple[ResourceClaim, ...]]]:
@@ -260,9 +301,14 @@ class AllocatedClaim:
         """Say which rows do not reach its devices, or cannot leave out what need not be done for them."""
         lacking = np.zeros(len(nodes), dtype=bool)
         allocation = self.claim.status.allocation
-        if allocation is not None and any(result.skip_node_operations for result in allocation.devices.results):
+        if allocation is not None and _leaves_out(allocation):
             lacking = ~nodes.fact("skips operations", _skips_operations, bool)
         return lacking if self.selector is None else lacking | ~node_match.selected(self.selector, nodes)
+
+
+def _leaves_out(allocation: AllocationResult) -> bool:
+    """Say whether some operations need not be done for the devices that were given."""
+    return any(result.skip_node_operations for result in allocation.devices.results)
 
 
 def _skips_operations(node: Node) -> bool:

@@ -14,14 +14,14 @@ from typing import Final
 
 import msgspec
 
-from stowplan.model.dra import AllocationResult, DeviceRequestAllocationResult, ResourceClaim
+from stowplan.model.dra import AllocationResult, ClaimConsumer, DeviceRequestAllocationResult, ResourceClaim
 from stowplan.model.duration import Duration
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import extended_resources
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
 from stowplan.plugins.dynamicresources.claim_writes import FINALIZER, ClaimWrites
-from stowplan.plugins.dynamicresources.claims import is_reserved_for
+from stowplan.plugins.dynamicresources.claims import consumer_of, is_reserved_for
 from stowplan.plugins.dynamicresources.extended_resources import Mappings
 from stowplan.plugins.dynamicresources.node_allocatable import Statuses
 
@@ -45,7 +45,7 @@ class ClaimBinding:
     async def prepare(self, pod: Pod, node_name: str, reservation: Reservation) -> None:
         """Make the cluster know what is the pod's. Raise ClaimWriteError or BindingError."""
         for reserved in reservation.claims:
-            if not is_reserved_for(pod, reserved.claim):
+            if not is_reserved_for(pod, reserved.claim, in_groups=self._claims.has_group_claims):
                 await self._write(pod, reserved, reservation.allocated.mappings)
         if reservation.allocated.node_allocatable:
             await self._writes.note_taken(pod, reservation.allocated.node_allocatable)
@@ -63,7 +63,8 @@ class ClaimBinding:
         # As it stands in an allocation: whole seconds.
         now = datetime.fromtimestamp(self._handle.now_ns() // _SECOND_NS, UTC)
         at = now if self._timeout is not None else None
-        reserved.claim = await self._writes.give(reserved.claim, pod, reserved.allocation, at)
+        consumer = reserved.consumer or consumer_of(pod)
+        reserved.claim = await self._writes.give(reserved.claim, consumer, reserved.allocation, at)
         self._claims.settle(reserved.uid or reserved.claim.uid, reserved.claim)
         if reserved.is_made:
             await self._writes.name_in(pod, reserved.claim, mappings)
@@ -113,11 +114,16 @@ class Reservation:
 
 @dataclass(slots=True)
 class ReservedClaim:
-    """A claim of a pod as it was written last; what it is given, if that is new, and the uid under which it is held."""
+    """A claim of a pod as it was written last.
+
+    `allocation` is what it is given, if that is new, `uid` under which it is held, `consumer` whom it is reserved for
+    if that is not the pod.
+    """
 
     claim: ResourceClaim
     allocation: AllocationResult | None = None
     uid: str = ""
+    consumer: ClaimConsumer | None = None
 
     @property
     def is_made(self) -> bool:

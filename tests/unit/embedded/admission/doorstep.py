@@ -12,6 +12,7 @@ import pytest
 
 from stowplan.embedded.controllers import bootstrap
 from stowplan.embedded.objects.errors import StatusError
+from stowplan.embedded.objects.releases import RELEASE
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.patching.patch import MERGE_PATCH, Patch
 from stowplan.embedded.registry.api import Api
@@ -24,9 +25,9 @@ from tests.unit.embedded.given import PODS
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
 
-def new_api(gates: frozenset[str] = frozenset()) -> Api:
+def new_api(gates: frozenset[str] = frozenset(), release: str = RELEASE) -> Api:
     """An API with the namespaces, service accounts and priority classes of a new cluster."""
-    api = Api(Store(), Catalogue(gates=gates), lambda: NOW, random.Random(1).getrandbits)
+    api = Api(Store(), Catalogue(release, gates), lambda: NOW, random.Random(1).getrandbits)
     bootstrap.ensure(api)
     return api
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
 from stowplan.config.feature_gates import default_gates
 from stowplan.config.releases import DEFAULT
@@ -23,7 +24,8 @@ class World:
     def __init__(self, *claims: ResourceClaim, release: str = DEFAULT) -> None:
         self.reads = Reads()
         self.objects = Objects(self.reads)
-        self.claims = ClaimTracker(self.objects, self.reads, default_gates(release))
+        self.groups = Groups()
+        self.claims = ClaimTracker(self.objects, self.reads, default_gates(release), self.groups)
         self.show(*claims)
 
     def show(self, *claims: ResourceClaim) -> None:
@@ -55,6 +57,33 @@ def test_a_held_claim_takes_its_devices_at_once_and_until_it_is_given_up() -> No
     world.claims.release("a")
     assert world.taken == set()
     assert not world.claims.is_held(claim("a"))
+
+
+def test_a_held_claim_is_shared_within_one_attempt_of_a_group() -> None:
+    world = World(claim("a"))
+    with world.groups.trying():
+        world.claims.hold(claim("a", allocation=D1), "p0")
+        assert world.claims.shared(claim("a")) == claim("a", allocation=D1).status.allocation
+    assert world.claims.shared(claim("a")) is None
+    with world.groups.trying():
+        assert world.claims.shared(claim("a")) is None
+
+
+def test_what_is_held_for_a_single_pod_is_not_shared() -> None:
+    world = World(claim("a"))
+    world.claims.hold(claim("a", allocation=D1), "p0")
+    with world.groups.trying():
+        assert world.claims.shared(claim("a")) is None
+
+
+def test_a_shared_claim_is_held_until_the_last_pod_leaves_it() -> None:
+    world = World(claim("a"))
+    world.claims.hold(claim("a", allocation=D1), "p0")
+    world.claims.hold(claim("a", allocation=D1), "p1")
+    world.claims.leave("a", "p0")
+    assert world.taken == {"d1"}
+    world.claims.leave("a", "p1")
+    assert world.taken == set()
 
 
 def test_a_held_claim_keeps_its_devices_whatever_the_cluster_still_shows() -> None:

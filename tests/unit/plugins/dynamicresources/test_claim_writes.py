@@ -16,6 +16,7 @@ from stowplan.model.dra import AllocationResult, ResourceClaim
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import extended_resources
 from stowplan.plugins.dynamicresources.claim_writes import ClaimWriteError, ClaimWrites
+from stowplan.plugins.dynamicresources.claims import consumer_of
 from stowplan.testing import LocalHandle
 from tests.unit.plugins.dynamicresources.claim_objects import claim, given, user_of
 
@@ -63,7 +64,7 @@ class Touchy(LocalHandle):
 
 def test_devices_are_written_under_protection_and_reserved_for_the_pod() -> None:
     handle = Touchy(claim("claim"))
-    run(handle.own_writes.give(handle.claim, POD, D1, NOON))
+    run(handle.own_writes.give(handle.claim, consumer_of(POD), D1, NOON))
     expected = claim("claim", allocation=given("n", "d1") | {"allocationTimestamp": "2026-01-01T12:00:00Z"})
     assert handle.claim.metadata.finalizers == (FINALIZER,)
     assert handle.claim.status.allocation == expected.status.allocation
@@ -73,7 +74,7 @@ def test_devices_are_written_under_protection_and_reserved_for_the_pod() -> None
 
 def test_a_claim_that_has_its_devices_is_only_reserved() -> None:
     handle = Touchy(claim("claim", allocation=given("n", "d1"), reserved=["other"], finalizers=[FINALIZER]))
-    run(handle.own_writes.give(handle.claim, POD, None, None))
+    run(handle.own_writes.give(handle.claim, consumer_of(POD), None, None))
     assert [one.uid for one in handle.claim.status.reserved_for] == ["other", "pod"]
     assert handle.claim.status.allocation == D1
     assert handle.written == [("patch", "ResourceClaim/claim")]
@@ -82,7 +83,7 @@ def test_a_claim_that_has_its_devices_is_only_reserved() -> None:
 def test_a_write_that_comes_too_late_is_made_again_with_what_is_there_now() -> None:
     handle = Touchy(claim("claim", resourceVersion="1"))
     handle.between = [claim("claim", resourceVersion="2", labels={"new": "yes"})]
-    run(handle.own_writes.give(handle.claim, POD, D1, None))
+    run(handle.own_writes.give(handle.claim, consumer_of(POD), D1, None))
     assert handle.claim.metadata.labels == {"new": "yes"}
     assert handle.claim.status.allocation == D1
 
@@ -114,7 +115,7 @@ def test_devices_that_cannot_be_written(now: Any, text: str) -> None:
     handle = Touchy(claim("claim", resourceVersion="1"))
     handle.between = [now]
     with pytest.raises(ClaimWriteError) as raised:
-        run(handle.own_writes.give(handle.claim, POD, D1, None))
+        run(handle.own_writes.give(handle.claim, consumer_of(POD), D1, None))
     assert str(raised.value) == text
 
 
@@ -123,14 +124,14 @@ def test_a_claim_that_lost_its_devices_is_not_reserved() -> None:
     before = claim("claim", resourceVersion="1", allocation=given("n", "d1"))
     handle.between = [handle.claim]
     with pytest.raises(ClaimWriteError, match="claim default/claim got deallocated elsewhere in the meantime"):
-        run(handle.own_writes.give(before, POD, None, None))
+        run(handle.own_writes.give(before, consumer_of(POD), None, None))
 
 
 def test_a_write_that_always_comes_too_late_is_given_up() -> None:
     handle = Touchy(claim("claim", resourceVersion="0", finalizers=[FINALIZER]))
     handle.between = [claim("claim", resourceVersion=str(version)) for version in range(1, 9)]
     with pytest.raises(ConflictError):
-        run(handle.own_writes.give(handle.claim, POD, D1, None))
+        run(handle.own_writes.give(handle.claim, consumer_of(POD), D1, None))
     assert len(handle.between) == 3
 
 
@@ -160,7 +161,7 @@ def test_a_claim_for_extended_resources_is_made_and_named_in_its_pod_and_deleted
     found: Any = handle.listers.get(Pod, "default", "pod")
     status = found.status.extended_resource_claim_status
     assert (status.resource_claim_name, status.request_mappings) == ("pod-extended-resources-1", mappings)
-    run(handle.own_writes.give(made, pod, D1, None))
+    run(handle.own_writes.give(made, consumer_of(pod), D1, None))
     run(handle.own_writes.delete(next(iter(handle.listers.list(ResourceClaim)))))
     assert list(handle.listers.list(ResourceClaim)) == []
 

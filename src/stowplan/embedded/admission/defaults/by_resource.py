@@ -16,7 +16,7 @@ _ACCESS_GROUP: Final = "rbac.authorization.k8s.io"
 _EXACT: Final = "ExactCount"
 _STICKY_SECONDS: Final = 10800
 #: Kept as they are written, though their types have defaults.
-_LEFT_ALONE: Final = frozenset(("podgroups.scheduling.k8s.io", "podtemplates", "volumeattachments.storage.k8s.io"))
+_LEFT_ALONE: Final = frozenset(("podtemplates", "volumeattachments.storage.k8s.io"))
 
 
 def complete(resource: Resource, obj: Object) -> None:

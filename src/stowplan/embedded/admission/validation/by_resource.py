@@ -12,6 +12,7 @@ from stowplan.embedded.admission.validation import (
     cluster,
     devices,
     flow_control,
+    groups,
     ingresses,
     metadata,
     pod_updates,
@@ -35,6 +36,10 @@ class _Rules(NamedTuple):
     of_new: Callable[[Field], None] | None = None
 
 
+#: What is asked of an object and what it replaces, None for a new one, where both are told in the same breath.
+_Comparison = Callable[[Field, Object | None, Resource], None]
+
+
 def find_problems(
     resource: Resource, obj: Object, before: Object | None, gates: frozenset[str] = frozenset()
 ) -> Problems:
@@ -46,6 +51,10 @@ def find_problems(
     elif obj["metadata"] is not before["metadata"]:
         metadata.check_changeable(whole["metadata"])
     if resource.is_custom:
+        return problems
+    compare = _COMPARISONS.get(resource.qualified)
+    if compare is not None:
+        compare(whole, before, resource)
         return problems
     if obj.get("status") != (before or {}).get("status"):
         check_keys(whole, resource)
@@ -79,6 +88,11 @@ _WITH_CHECKED_STATUS: Final = frozenset(("CertificateSigningRequest", "Node", "P
 _SELECTOR_KEPT: Final = immutable("spec.selector")
 _CLASS_KEPT: Final = immutable("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
 
+_COMPARISONS: Final[Mapping[str, _Comparison]] = {
+    "podgroups.scheduling.k8s.io": groups.check_group,
+    "compositepodgroups.scheduling.k8s.io": groups.check_composite_group,
+    "workloads.scheduling.k8s.io": groups.check_workload,
+}
 _RULES: Final[Mapping[str, _Rules]] = {
     "pods": _Rules(pods.check_pod, pod_updates.check_pod_update, pods.check_new_pod),
     "nodes": _Rules(cluster.check_node, cluster.check_node_update),

@@ -128,7 +128,10 @@ class Field(msgspec.Struct, gc=False, eq=False):
         """Refuse a list that is too long; return whether it will do."""
         number = len(self.value or ())
         if number > most:
-            self.problems.add("FieldValueTooMany", self.path, f"Too many: {number}", f"must have at most {most} items")
+            items = "item" if most == 1 else "items"
+            self.problems.add(
+                "FieldValueTooMany", self.path, f"Too many: {number}", f"must have at most {most} {items}"
+            )
         return number <= most
 
     def check_needed(self, rule: Rule | None = None, detail: str = "") -> bool:

@@ -1,0 +1,67 @@
+"""The plugins of placements: which there are, and which is the best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stowplan.framework.pod_groups import Assignment, GroupPlacement, PlacedIn
+from stowplan.framework.verdict import Code, Rejection
+from stowplan.plugins.podgrouppodscount import PodGroupPodsCount
+from stowplan.plugins.topologyplacement import TopologyPlacementGenerator
+from stowplan.table.nodes import Nodes
+from stowplan.testing import LocalHandle, make_node
+from tests.integration.gang_world import on_node, own_group, own_members
+
+RACK = "example.com/rack"
+NODES = [make_node("a0").label(RACK, "a").build(), make_node("b0").label(RACK, "b").build(), make_node("c0").build()]
+
+
+def placements(*objects: Any, topology: str = RACK) -> Any:
+    handle = LocalHandle(*NODES, *objects)
+    generator = TopologyPlacementGenerator(handle)
+    return generator.placements(own_group("train", 1, topology=topology), Nodes(handle.table), None)
+
+
+def test_there_is_one_placement_for_each_value_of_the_label() -> None:
+    found = placements()
+    assert [(one.name, one.mask.tolist()) for one in found] == [
+        ("a", [True, False, False]),
+        ("b", [False, True, False]),
+    ]
+
+
+def test_a_group_without_a_constraint_may_go_anywhere() -> None:
+    assert placements(topology="") == (GroupPlacement("", None),)
+
+
+def test_where_pods_of_the_group_run_only_their_value_counts() -> None:
+    [found] = placements(on_node(own_members("train", 1)[0], "b0"))
+    assert found.name == "b"
+
+
+@pytest.mark.parametrize(
+    ("on", "expected"),
+    [
+        pytest.param(["a0", "b0"], "more than 1 domain found for pod group: a, b", id="two values"),
+        pytest.param(["c0"], "no topology domain found for pod default/train-0", id="a node without the label"),
+        pytest.param(
+            ["x"], 'getting node for pod default/train-0: nodeinfo not found for node name "x"', id="no such node"
+        ),
+    ],
+)
+def test_pods_that_run_in_no_one_place_are_an_error(on: list[str], expected: str) -> None:
+    pods = [on_node(pod, name) for pod, name in zip(own_members("train", len(on)), on, strict=True)]
+    text = f"cannot determine domain for already scheduled pods: {expected}"
+    assert placements(*pods) == Rejection((text,), Code.ERROR)
+
+
+def test_the_placement_with_the_most_pods_scores_highest() -> None:
+    pods = own_members("train", 4)
+    handle = LocalHandle(on_node(pods[3], "a0"))
+    found = [
+        PlacedIn(GroupPlacement(name), [Assignment(pod, "n") for pod in pods[:count]])
+        for name, count in (("a", 1), ("b", 3))
+    ]
+    assert PodGroupPodsCount(handle).score_placements(own_group("train", 1), Nodes(handle.table), found) == [50, 100]
