@@ -78,6 +78,7 @@ async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     _refuse_twins(manifests)
     ours = [one for one in manifests if _is_only_ours(api, one)]
     served = [one for one in manifests if one not in ours]
+    found.notes += _unserved(ours, gates.release)
     applier = Applier(api, keeps_status=True)
     initial_objects.define(applier, served, progress)
     _note_leftovers(applier, served, found.notes)
@@ -138,9 +139,14 @@ def _note_leftovers(applier: Applier, manifests: Sequence[Manifest], notes: list
 def _is_only_ours(api: Api, manifest: Manifest) -> bool:
     """Say whether the scheduler reads a kind that a cluster serves only if somebody defines it."""
     version, kind = manifest.content["apiVersion"], manifest.kind
-    # What Kubernetes itself serves in another release, or with a feature gate, is for the API to refuse.
-    is_upstreams = version.startswith(f"{OWN_GROUP}/")
-    return (version, kind) in KINDS and not is_upstreams and api.catalogue.of_kind(version, kind) is None
+    return (version, kind) in KINDS and api.catalogue.of_kind(version, kind) is None
+
+
+def _unserved(manifests: Sequence[Manifest], release: str) -> list[str]:
+    """Tell of kinds of Kubernetes' own that a server would not take: of another release, or of a gate that is off."""
+    own = [one for one in manifests if one.content["apiVersion"].startswith(f"{OWN_GROUP}/")]
+    rule = f"is not served by {release} with these feature gates, and `stowplan up` refuses it"
+    return [f"{one.title}: {one.kind} of {one.content['apiVersion']} {rule}" for one in own]
 
 
 def _decoded(manifest: Manifest) -> Any:
