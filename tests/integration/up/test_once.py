@@ -54,6 +54,43 @@ def test_everything_placed_ends_with_0_and_a_table(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+CLAIM_OF_A_GROUP = """
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: gpus}
+spec: {allNodes: true, driver: d, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: train}
+spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}
+---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: train}
+spec: {schedulingPolicy: {gang: {minCount: 2}}, resourceClaims: [{name: gpu, resourceClaimName: train}]}
+"""
+USER_OF_IT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  schedulingGroup: {podGroupName: train}
+  resourceClaims: [{name: gpu, resourceClaimName: train}]
+  containers: [{name: c, image: i}]
+"""
+
+
+def test_a_gang_shares_the_one_device_that_the_claim_of_its_group_asks_for(tmp_path: Path) -> None:
+    text = "\n---\n".join([CLAIM_OF_A_GROUP, *(USER_OF_IT % name for name in ("a", "b"))])
+    gates = "GenericWorkload=true,DRAWorkloadResourceClaims=true"
+    result = run(tmp_path, "up", "--once", "--nodes", "2", "--feature-gates", gates, "-", stdin=text)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith("2 of 2 pending pods placed\n")
+
+
 def test_a_refusal_ends_with_1_unless_it_is_allowed(tmp_path: Path) -> None:
     arguments = ("up", "--once", "--nodes", "3", "-")
     refused = run(tmp_path, *arguments, stdin=POD % ("huge", "64"))

@@ -94,7 +94,7 @@ class PodResourceClaimController(Controller):
             claim = self._claims.get(key)
             if claim is None or not claim.is_allocated or len(claim.consumers) >= _MOST_CONSUMERS:
                 continue
-            if any(consumer.uid == pod.uid for consumer in claim.consumers):
+            if any(consumer.serves(pod.uid, pod.group) for consumer in claim.consumers):
                 continue
             obj = self._api.get(self._claims.resource, *key)
             consumers = reading.entries(obj, "status", "reservedFor")

@@ -11,6 +11,7 @@ from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
 from stowplan.embedded.informers.metadata import ObjectKey, controller_of, find_resource
 from stowplan.embedded.informers.pods import FINISHED_PHASES, KnownPod
 from stowplan.embedded.objects import reading
+from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage.stored import Stored
 
@@ -46,6 +47,8 @@ class ClaimingPod(Extract, frozen=True, gc=False):
     devices: tuple[ClaimEntry, ...]
     #: The claim that the scheduler made for extended resources.
     extended_claim: str
+    #: The group of pods that it is scheduled with, "" if none.
+    group: str
 
     @property
     def volume_claims(self) -> tuple[ObjectKey, ...]:
@@ -88,6 +91,11 @@ class ConsumerReference(msgspec.Struct, frozen=True, gc=False):
     def is_pod(self) -> bool:
         return not self.api_group and self.resource == "pods"
 
+    def serves(self, pod_uid: str, group: str) -> bool:
+        """Say whether what is reserved is for a pod: for itself, or for the group that it is scheduled with."""
+        is_group = (self.api_group, self.resource) == ("scheduling.k8s.io", "podgroups")
+        return self.uid == pod_uid or (is_group and self.name == group)
+
 
 class KnownResourceClaim(Extract, frozen=True, gc=False):
     """The extract of one ResourceClaim."""
@@ -109,6 +117,19 @@ class ResourceClaimInformer(SharedInformer[KnownResourceClaim]):
     def __init__(self, api: Api) -> None:
         super().__init__(api, find_resource(api, "resource.k8s.io/v1", "ResourceClaim"), _read_claim)
         self.by_pod = Index[KnownResourceClaim](lambda claim: (claim.pod_uid,) if claim.pod_uid else (), self)
+
+
+def consumers_of(claim: Object) -> tuple[ConsumerReference, ...]:
+    """Return whom a claim is reserved for."""
+    return tuple(
+        ConsumerReference(*(reading.text(each, key) for key in ("apiGroup", "resource", "name", "uid")))
+        for each in reading.entries(claim, "status", "reservedFor")
+    )
+
+
+def group_of(pod: Object) -> str:
+    """Return the group that a pod is scheduled with, "" if none."""
+    return reading.text(pod, "spec", "schedulingGroup", "podGroupName")
 
 
 def _read_pod(stored: Stored) -> ClaimingPod | None:
@@ -145,6 +166,7 @@ def _read_pod(stored: Stored) -> ClaimingPod | None:
         ephemeral_claims=tuple(ephemeral),
         devices=devices,
         extended_claim=extended,
+        group=group_of(obj),
     )
 
 
@@ -157,10 +179,7 @@ def _read_claim(stored: Stored) -> KnownResourceClaim:
         pod=owner["name"] if is_of_pod else "",
         pod_uid=owner["uid"] if is_of_pod else "",
         entry=reading.text(obj, "metadata", "annotations", POD_CLAIM_NAME),
-        consumers=tuple(
-            ConsumerReference(*(reading.text(each, key) for key in ("apiGroup", "resource", "name", "uid")))
-            for each in reading.entries(obj, "status", "reservedFor")
-        ),
+        consumers=consumers_of(obj),
         is_allocated=bool(reading.mapping(obj, "status", "allocation")),
         is_held=FINALIZER in reading.texts(obj, "metadata", "finalizers"),
         is_terminating=reading.is_deleted(obj),

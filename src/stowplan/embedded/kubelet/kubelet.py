@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from stowplan.embedded.informers import claims
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.nodes import KnownNode
@@ -217,9 +218,9 @@ class Kubelet(Controller):
         meta = pod["metadata"]
         stored = self._api.store.get(self._context.resource_claims.resource, meta["namespace"], name)
         claim = stored.object if stored is not None else {}
-        consumers = reading.entries(claim, "status", "reservedFor")
         is_allocated = bool(reading.mapping(claim, "status", "allocation"))
-        return is_allocated and any(each.get("uid") == meta["uid"] for each in consumers)
+        group = claims.group_of(pod)
+        return is_allocated and any(each.serves(meta["uid"], group) for each in claims.consumers_of(claim))
 
     def _tell_start(self, obj: Object) -> None:
         if not self._timing.tells_starts:

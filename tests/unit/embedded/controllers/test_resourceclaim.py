@@ -117,6 +117,23 @@ def test_a_pod_that_came_to_its_node_without_the_scheduler_runs_once_its_devices
     tell(story)
 
 
+def test_a_claim_that_is_reserved_for_the_group_of_a_pod_is_the_pods_too() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        cluster.api.catalogue.gates = frozenset({"GenericWorkload"})
+        cluster.create(CLAIMS, "shared", ONE_GPU)
+        allocate(cluster, "shared")
+        consumer = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "train", "uid": "g"}
+        claim = cluster.get(CLAIMS, "shared")
+        claim["status"]["reservedFor"] = [consumer]
+        cluster.api.update(CLAIMS, "default", "shared", claim, subresource="status")
+        add_pod(cluster, "train-0", SHARED, nodeName="node-0", schedulingGroup={"podGroupName": "train"})
+        await cluster.pass_time(2)
+        assert status(cluster, "shared")["reservedFor"] == [consumer]
+        assert cluster.get(PODS, "train-0")["status"]["phase"] == "Running"
+
+    tell(story)
+
+
 def test_devices_are_given_back_when_the_last_pod_has_ended() -> None:
     async def story(cluster: SmallCluster) -> None:
         cluster.create(CLAIMS, "shared", ONE_GPU)
