@@ -10,17 +10,17 @@ from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
-from stowplan.plugins import NOT_BUILT, in_tree
+from stowplan.plugins import in_tree
 
 
 @cache
 def known_in(gates: FeatureGates) -> Declarations:
     """Return what upstream's plugins declare in a release."""
-    declared = Registry(in_tree(), NOT_BUILT).declarations(gates)
+    declared = Registry(in_tree()).declarations(gates)
     return {name: one for name, one in declared.items() if one.is_default}
 
 
-IN_TREE: Final[Declarations] = Registry(in_tree(), NOT_BUILT).declarations()
+IN_TREE: Final[Declarations] = Registry(in_tree()).declarations()
 KNOWN: Final[Declarations] = known_in(DEFAULT_GATES)
 
 

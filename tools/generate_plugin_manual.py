@@ -26,7 +26,7 @@ from stowplan.framework.changes import Action
 from stowplan.framework.contract import POINTS, Plugin, Requeue
 from stowplan.framework.handle import Handle
 from stowplan.framework.plugin_class import declaration, points_of
-from stowplan.plugins import NOT_BUILT, in_tree
+from stowplan.plugins import in_tree
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "docs" / "plugins"
@@ -82,8 +82,7 @@ def _index(plugins: Sequence[type[Plugin]]) -> str:
     for cls in plugins:
         name, weight, gate = cls.__name__, cls.default_weight or "-", cls.feature_gate or "-"
         rows.append(f"| [{name}]({name}.md) | {_points(cls)} | {weight} | {gate} | {sections(cls)['']} |")
-    missing = " and ".join(NOT_BUILT)
-    rows += ["", f"{missing} are known by name only: configuration files that list them load.", ""]
+    rows.append("")
     return "\n".join(rows)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from stowplan.config.releases import RELEASES
-from stowplan.plugins import NOT_BUILT
 from tests.conformance.running import Count, Tally
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parity.md"
@@ -31,11 +30,6 @@ condition of every pod are compared, and the events of the step. A case agrees o
 Every scheduling cycle is decided without kept answers, with them, a second time from them, and around the arrival and
 departure of a pod; each time the kept answer must be what is decided without it. Every story is told with kept answers
 and, on request, without.
-
-A plugin that is not built yet is stood in for by its recorded refusals, so that the others are still compared in full;
-what it skips and its own scores are left out, and so are the best nodes where those scores decided. Agreement reached
-that way says nothing about the missing plugin: the column "assisted" counts it. Where such a plugin ended an attempt
-before any node was looked at, the case waits, and waiting is not agreement.
 """
 
 
@@ -44,7 +38,7 @@ Tallies = Mapping[str, Tally]
 
 def page(tallies: Tallies) -> str:
     """Write the page."""
-    return "\n".join((_HEAD, *_kinds(tallies), "", *_waiting(tallies), "", *_gates(tallies), "", *_tags(tallies), ""))
+    return "\n".join((_HEAD, *_kinds(tallies), "", *_gates(tallies), "", *_tags(tallies), ""))
 
 
 def _kinds(tallies: Tallies) -> Iterator[str]:
@@ -61,18 +55,6 @@ def _kinds(tallies: Tallies) -> Iterator[str]:
 def _of_kind(tally: Tally, kind: str) -> str:
     cases = tally.not_compared.get(kind)
     return f"not compared yet: {cases}" if cases else _counted(tally.kinds.get(kind))
-
-
-def _waiting(tallies: Tallies) -> Iterator[str]:
-    yield "## What waits\n"
-    if not NOT_BUILT:
-        yield "Nothing: every plugin is built."
-        return
-    yield "| plugin not built yet | cases that wait for it | cases in which it refused or scored |"
-    yield "|---|---:|---:|"
-    for plugin in NOT_BUILT:
-        waiting = sum(tally.waits_for[plugin] for tally in tallies.values())
-        yield f"| {plugin} | {waiting} | {sum(tally.spoke[plugin] for tally in tallies.values())} |"
 
 
 def _gates(tallies: Tallies) -> Iterator[str]:
@@ -102,9 +84,4 @@ def _row(label: str, figures: Sequence[str]) -> str:
 
 
 def _counted(count: Count | None) -> str:
-    if count is None:
-        return "-"
-    notes = [f"{count.assisted} assisted"] if count.assisted else []
-    notes += [f"{count.waiting} waiting"] if count.waiting else []
-    reservations = f" ({'; '.join(notes)})" if notes else ""
-    return f"{count.agreed} of {count.total}{reservations}"
+    return "-" if count is None else f"{count.agreed} of {count.total}"

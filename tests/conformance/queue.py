@@ -12,15 +12,12 @@ from typing import Any
 from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import queue_limits
 from stowplan.engine.event_handlers import EventHandlers
-from stowplan.framework.contract import Awaited
 from stowplan.framework.profile import awaited_by
 from stowplan.model import decode
-from stowplan.plugins import NOT_BUILT
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.places import SECOND, QueueRules
 from stowplan.queue.queue import SchedulingQueue
 from stowplan.queue.validate import contents, validate_queue
-from tests.conformance.recorded import leave_out_missing
 
 Difference = tuple[str, Any, Any]
 Case = dict[str, Any]
@@ -45,13 +42,11 @@ class Replay:
 
     def __init__(self, release: str) -> None:
         self._cluster = Cluster(release=release)
-        leave_out_missing(self._cluster)
         profile = next(iter(self._cluster.profiles.values()))
         self._sort_key = profile.queue_sort[0].sort_key
-        missing: dict[str, tuple[Awaited, ...]] = dict.fromkeys(NOT_BUILT, ())
         self._queue = SchedulingQueue(
             QueueRules(profile.run_pre_enqueue, self._sort_key),
-            {profile.name: {**missing, **awaited_by(profile)}},
+            {profile.name: awaited_by(profile)},
             queue_limits(self._cluster.config, self._cluster.feature_gates),
         )
         self._intake = EventHandlers(self._cluster.cache, self._queue, self._cluster.profiles)

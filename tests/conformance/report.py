@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stowplan.plugins import NOT_BUILT
-from tests.conformance.running import Count, Outcome, Tally
+from tests.conformance.running import Outcome, Tally
 
 _WIDTH = 300
 
 
 def summary(tally: Tally) -> Iterator[str]:
-    """Yield one line per kind, then what waits."""
+    """Yield one line per kind, then what is not compared."""
     for kind, count in sorted(tally.kinds.items()):
-        yield f"{kind} {count.agreed}/{count.total}{_reservations(count)}"
+        yield f"{kind} {count.agreed}/{count.total}"
         if tally.wording[kind]:
             yield f"{kind} wording differs, not required: {tally.wording[kind]} cases"
     for kind, cases in sorted(tally.not_compared.items()):
         yield f"{kind} not compared: {cases} cases"
-    for plugin in NOT_BUILT:
-        if tally.waits_for[plugin]:
-            yield f"waiting for {plugin}: {tally.waits_for[plugin]} cases"
-    if NOT_BUILT:
-        yield f"not built, and cases where it spoke: {', '.join(f'{name} {tally.spoke[name]}' for name in NOT_BUILT)}"
-
-
-def _reservations(count: Count) -> str:
-    said = [f"{count.waiting} waiting"] if count.waiting else []
-    if count.assisted:
-        said.append(f"{count.assisted} of the agreed with recorded words of missing plugins")
-    return f" ({', '.join(said)})" if said else ""
 
 
 def clusters(tally: Tally, most: int) -> Iterator[str]:

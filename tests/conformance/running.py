@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.conformance import config, corpus, cycle, preemption, primitives, queue, recorded, story
+from tests.conformance import config, corpus, cycle, preemption, primitives, queue, story
 from tests.conformance.corpus import Line
 
 Difference = tuple[str, Any, Any]
@@ -57,33 +57,26 @@ class Outcome:
     wording: list[Difference] = field(default_factory=list)
     is_compared: bool = True
     #: The plugin without which nothing of the case can be compared.
-    waits_for: str = ""
-    spoke: frozenset[str] = frozenset()
 
     @property
     def agrees(self) -> bool:
-        return self.is_compared and not self.waits_for and not self.differences
+        return self.is_compared and not self.differences
 
 
 @dataclass(slots=True)
 class Count:
-    """How many cases agree, of how many; those that wait are among the total."""
+    """How many cases agree, of how many."""
 
     agreed: int = 0
     total: int = 0
-    waiting: int = 0
-    #: Of those that agree, the cases in which recorded words of a missing plugin had a part.
-    assisted: int = 0
 
     def add(self, outcome: Outcome) -> None:
         self.total += 1
         self.agreed += outcome.agrees
-        self.waiting += bool(outcome.waits_for)
-        self.assisted += outcome.agrees and bool(outcome.spoke)
 
     @property
     def differ(self) -> int:
-        return self.total - self.agreed - self.waiting
+        return self.total - self.agreed
 
 
 @dataclass(slots=True)
@@ -94,8 +87,6 @@ class Tally:
     tags: dict[tuple[str, str], Count] = field(default_factory=dict)
     not_compared: Counter[str] = field(default_factory=Counter)
     wording: Counter[str] = field(default_factory=Counter)
-    waits_for: Counter[str] = field(default_factory=Counter)
-    spoke: Counter[str] = field(default_factory=Counter)
     #: Cases by kind and field that differs, and by kind, field and tag.
     fields: Counter[tuple[str, str]] = field(default_factory=Counter)
     clusters: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -114,8 +105,6 @@ class Tally:
         for tag in outcome.tags:
             self.tags.setdefault((outcome.kind, tag), Count()).add(outcome)
         self.wording[outcome.kind] += bool(outcome.wording)
-        self.waits_for[outcome.waits_for] += bool(outcome.waits_for)
-        self.spoke.update(outcome.spoke)
         self._add_differences(outcome)
 
     def _add_differences(self, outcome: Outcome) -> None:
@@ -154,16 +143,10 @@ def _check_line(line: Line, check: Check | None) -> Outcome:
     tags = corpus.tags_of(case)
     if check is None:
         return Outcome(line.kind, case["id"], tags, line.release, is_compared=False)
-    spoke: frozenset[str] = frozenset()
-    if "expect" in case and line.kind in FRESH_CHECKS:
-        spoke = recorded.spoke(case["expect"])
-        waits_for = recorded.decided_early(case["expect"])
-        if waits_for:
-            return Outcome(line.kind, case["id"], tags, line.release, waits_for=waits_for, spoke=spoke)
     differences = _differences(check, case)
     wording = [difference for difference in differences if difference[0] == config.WORDING]
     real = [difference for difference in differences if difference[0] != config.WORDING]
-    return Outcome(line.kind, case["id"], tags, line.release, real, wording, spoke=spoke)
+    return Outcome(line.kind, case["id"], tags, line.release, real, wording)
 
 
 def _differences(check: Check, case: dict[str, Any]) -> list[Difference]:

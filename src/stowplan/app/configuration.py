@@ -29,7 +29,7 @@ from stowplan.framework.registry import Registry
 from stowplan.kube.client import ApiRequest
 from stowplan.kube.errors import RequestError
 from stowplan.observe.logs import log_for
-from stowplan.plugins import NOT_BUILT, in_tree
+from stowplan.plugins import in_tree
 from stowplan.queue.places import QueueLimits
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def as_gates(given: object, release: str | None = None) -> FeatureGates:
 
 
 def installed_plugins() -> Registry:
-    """Return the in-tree plugins, the names of those that are not built, and what installed packages offer."""
-    registry = Registry(in_tree(), NOT_BUILT)
+    """Return the in-tree plugins and what installed packages offer."""
+    registry = Registry(in_tree())
     registry.add_entry_points()
     return registry
 

@@ -11,7 +11,6 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -19,9 +18,9 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 
 from stowplan.config.construct import resolve
-from stowplan.config.declarations import Declarations, PluginDeclaration, in_order
+from stowplan.config.declarations import PluginDeclaration, in_order
 from stowplan.config.errors import ConfigError, suggestion
-from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, comes_after, stages_of
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, comes_after
 from stowplan.config.load import typed_arguments
 from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
 from stowplan.config.types import ListedPlugin, PluginConfig, Plugins, PluginSet
@@ -44,11 +43,9 @@ class RegistryError(ValueError):
 class Registry:
     """Plugin classes by name."""
 
-    def __init__(self, in_tree: Iterable[type[Plugin]], not_built: Declarations) -> None:
-        """`not_built` are known by what they declare alone: configurations may name them, and they do nothing."""
+    def __init__(self, in_tree: Iterable[type[Plugin]]) -> None:
         self._classes: dict[str, type[Plugin]] = {}
         self._in_tree = frozenset(cls.__name__ for cls in in_tree)
-        self._not_built = not_built
         self._loaded: dict[str, type[Plugin]] = {}
         for cls in in_tree:
             self.add(cls)
@@ -81,20 +78,12 @@ class Registry:
 
     def declarations(self, gates: FeatureGates = DEFAULT_GATES) -> dict[str, PluginDeclaration]:
         """Return what every known plugin declares in the release, the default ones in their order."""
-        built = {
+        declared = {
             name: plugin_class.declaration(cls, gates, is_in_tree=name in self._in_tree)
             for name, cls in self._classes.items()
             if not comes_after(cls.feature_gate, gates.release)
         }
-        gated_by = stages_of(gates.release)
-        not_built = {name: one for name, one in self._not_built.items() if not one.gate or one.gate in gated_by}
-        # One that somebody stands in for can be listed wherever the whole one could.
-        stood_in = {
-            name: replace(one, points=one.points | built[name].points)
-            for name, one in not_built.items()
-            if name in built
-        }
-        return in_order({**built, **not_built, **stood_in})
+        return in_order(declared)
 
     def profile(self, config: ProfileConfig, handle: Handle) -> Profile:
         """Build the plugins of one profile, each once, in the configured order."""

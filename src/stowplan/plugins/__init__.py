@@ -9,8 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from stowplan.config.declarations import Declarations
-
 if TYPE_CHECKING:
     from stowplan.framework.contract import Plugin
 
@@ -43,9 +41,6 @@ IN_TREE: Final = (
     "podgrouppodscount:PodGroupPodsCount",
     "coscheduling:Coscheduling",
 )
-
-#: Known by name only, so that configuration files naming them load: none, at present.
-NOT_BUILT: Final[Declarations] = {}
 
 
 def in_tree() -> tuple[type[Plugin], ...]:

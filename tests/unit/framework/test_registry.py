@@ -93,7 +93,7 @@ class Idle(Plugin):
 
 
 def registry_of(*classes: type[Plugin]) -> Registry:
-    return Registry((Sorts, Binds, *classes), {})
+    return Registry((Sorts, Binds, *classes))
 
 
 def config(*names: str, **arguments: Any) -> ProfileConfig:
@@ -149,13 +149,6 @@ def test_an_unknown_name_is_answered_with_known_ones(name: str, remedy: str) -> 
     with pytest.raises(RegistryError) as raised:
         build(registry_of(Cool), name)
     assert str(raised.value) == f"profile 'default-scheduler': plugin '{name}' is not registered; {remedy}"
-
-
-def test_a_plugin_that_is_known_but_not_built_is_left_out() -> None:
-    later = PluginDeclaration("Later", frozenset({"filter"}), is_default=True)
-    registry = Registry((Sorts, Binds), {"Later": later})
-    assert build(registry, "Later").filter == ()
-    assert registry.declarations()["Later"] == later
 
 
 # Arguments

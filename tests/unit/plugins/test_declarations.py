@@ -20,7 +20,7 @@ from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, default_g
 from stowplan.config.load import to_external
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import Registry
-from stowplan.plugins import NOT_BUILT, in_tree
+from stowplan.plugins import in_tree
 from tests.known_plugins import IN_TREE, KNOWN, default_configuration, known_in
 
 #: The default plugins in the order in which they run, kube-scheduler's as far as it has them: weight, feature gate,
@@ -110,10 +110,6 @@ def test_other_plugins_are_there_for_those_who_list_them() -> None:
     assert [name for name, one in IN_TREE.items() if not one.is_default] == OPTIONAL
 
 
-def test_every_plugin_is_built() -> None:
-    assert set(NOT_BUILT) == set()
-
-
 @pytest.mark.parametrize("cls", in_tree(), ids=lambda cls: cls.__name__)
 def test_a_plugin_names_the_kinds_that_it_lists(cls: Any) -> None:
     assert cls.lists == LISTED.get(cls.__name__, ())
@@ -135,7 +131,7 @@ def test_arguments_that_nobody_gave_are_those_of_the_default_configuration() -> 
 
 
 def test_only_in_tree_plugins_are_default_ones() -> None:
-    registry = Registry((), {})
+    registry = Registry(())
     registry.add(next(cls for cls in in_tree() if cls.__name__ == "TaintToleration"))
     assert defaults(registry.declarations()) == {}
 
