@@ -46,7 +46,6 @@ from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import own_group
 from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation
 from stowplan.observe.extender_reports import ask_extenders
@@ -162,7 +161,7 @@ class Cluster:
 
         A pod of a pod group is placed only if the group is complete with it: see `schedule_group`.
         """
-        if has_groups(self.feature_gates) and own_group(pod) is not None:
+        if pod.spec.scheduling_group is not None and has_groups(self.feature_gates):
             return self.schedule_group((pod,))[0]
         profile, shape = self.profile_of(pod), self.cache.table.shape_of(pod)
         result = self._choose(profile, pod, shape)
