@@ -96,7 +96,10 @@ def _explain_files(name: str, files: Sequence[str], given: Mapping[str, Any]) ->
     if pod.spec.scheduler_name not in cluster.profiles:
         problem = f"spec.schedulerName: no profile {pod.spec.scheduler_name!r}"
         raise BadInputError(f"pod {pod.key!r}: {problem}; the profiles are: {', '.join(sorted(cluster.profiles))}")
-    explanation = cluster.explain(as_pending(pod))
+    pending = as_pending(pod)
+    # It is a part of its group all the same.
+    cluster.cache.groups.put_pod(pending)
+    explanation = cluster.explain(pending)
     for node in given["nodes"]:
         if node not in explanation.nodes:
             count = len(explanation.nodes)

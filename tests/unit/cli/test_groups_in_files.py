@@ -86,6 +86,12 @@ def test_why_a_group_cannot_be_explained(gates: tuple[str, ...], objects: tuple[
     assert (result.exit_code, expected in result.output) == (2, True), result.output
 
 
+def test_a_pod_counts_for_its_own_gang_when_it_is_explained() -> None:
+    result = run("explain", "pod", "default/train-0", "-", GATES, objects=(gang(1), POD))
+    assert "waiting for minCount pods" not in result.output
+    assert "n1" in result.output
+
+
 def test_a_gang_that_is_not_complete_is_not_tried() -> None:
     assert explain(gang(3), POD).output.splitlines() == [
         'pod group "default/train": 1 pending, 0 with a node',
