@@ -30,7 +30,7 @@ from stowplan.plugins.dynamicresources.claims import request_key
 from stowplan.plugins.dynamicresources.extended_resources import classes_by_resource
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.node_allocatable import NodeAllocatable
-from stowplan.plugins.dynamicresources.pools import Inventory
+from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError
 from stowplan.plugins.dynamicresources.search import SKIPS_OPERATIONS, IsLate, never
 from stowplan.table.columns import Codes, Scores
 from stowplan.table.nodes import Nodes
@@ -209,10 +209,16 @@ class NodeAllocations:
 
     def _forget_restocked(self) -> None:
         """Forget the nodes that reach other devices than before."""
-        reachable = self._state.inventory.reachable
         for name, known in list(self._asked.items()):
-            if any(reachable(node).stamp != then for node, then in known.values()):
+            if any(self._stamp_of(node) != then for node, then in known.values()):
                 self._forget(name)
+
+    def _stamp_of(self, node: Node) -> object:
+        try:
+            return self._state.inventory.reachable(node).stamp
+        except NodeSelectionError:
+            # It is told when the node is asked for again.
+            return None
 
 
 def node_identity(node: Node) -> tuple[str, tuple[tuple[str, str], ...], bool]:

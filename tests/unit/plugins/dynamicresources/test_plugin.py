@@ -19,6 +19,7 @@ from stowplan.framework.contract import SKIP, Arranged, Attempt, refuse
 from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 from stowplan.model import decode
+from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowplan.model.device_pool import DeviceTaintRule, ResourceSlice
 from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
@@ -295,6 +296,19 @@ def test_answers_follow_what_happens_to_devices() -> None:
 
 
 NOTHING = {"selectors": [{"cel": {"expression": "false"}}]}
+
+
+def test_a_slice_that_becomes_senseless_ends_the_attempt_in_words() -> None:
+    stage = Stage(claim("claim", exactly(2)))
+    pod = user_of("claim")
+    assert stage.refusals(pod) == {"two": CANNOT, "bare": CANNOT}
+    requirement = NodeSelectorRequirement(key="zone", operator="Near", values=("a",))
+    selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=(requirement,)),))
+    sound = slice_of("two", "d1", "d2")
+    spec = replace(sound.spec, node_name="", node_selector=selector)
+    stage.handle.put(replace(sound, spec=spec))
+    with pytest.raises(AllocationError, match=r"^gather pool information: failed to perform node selection for slice"):
+        stage.refusals(pod)
 
 
 def test_a_broken_expression_ends_the_attempt() -> None:
