@@ -35,7 +35,7 @@ class PreFiltering:
         self.states: dict[str, Any] = {}
         #: Whose state is new since the last time; None if that is not all that is new.
         self.restated: list[str] | None = None
-        self._profile = profile
+        self._handles_resizes = profile.handles_resizes
         self._plugins = profile.pre_filter
         self._watch = AnswerWatch(reads, profile.stopwatch)
         # As many as plugins were asked: all, or up to the first that refused the pod, or left no node.
@@ -90,7 +90,7 @@ class PreFiltering:
 
     def _put(self, pod: Pod, nodes: Nodes, index: int) -> Any:
         plugin = self._plugins[index]
-        if not plugin.judges_resizes and self._profile.is_resize(pod):
+        if self._handles_resizes and not plugin.judges_resizes and pod.is_resize_deferred:
             return SKIP
         return self._watch.ask(index, (plugin.name, "PreFilter", pod), plugin.pre_filter, pod, nodes)
 
