@@ -161,9 +161,10 @@ class Cluster:
 
         A pod of a pod group is placed only if the group is complete with it: see `schedule_group`.
         """
+        profile = self.profile_of(pod)
         if pod.spec.scheduling_group is not None and has_groups(self.feature_gates):
             return self.schedule_group((pod,))[0]
-        profile, shape = self.profile_of(pod), self.cache.table.shape_of(pod)
+        shape = self.cache.table.shape_of(pod)
         result = self._choose(profile, pod, shape)
         if not isinstance(result, Chosen):
             return result
