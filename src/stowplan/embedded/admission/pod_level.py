@@ -52,6 +52,6 @@ def _fill(amounts: Object, sums: ResourceList, names: Iterable[str]) -> None:
 
 
 def _limited_by_all(spec: Object, names: Iterable[str]) -> list[str]:
-    """The resources that every container has a limit for."""
-    told = [container["resources"].get("limits", {}) for part in _PARTS for container in spec.get(part, ())]
-    return [name for name in names if is_pod_level(name) and all(name in limits for limits in told)]
+    """The resources that every container has a limit for; none if there are no containers, which is refused later."""
+    told = [container.get("resources", {}).get("limits", {}) for part in _PARTS for container in spec.get(part, ())]
+    return [name for name in names if told and is_pod_level(name) and all(name in limits for limits in told)]

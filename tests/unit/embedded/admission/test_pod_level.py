@@ -29,6 +29,13 @@ def container(**resources: dict[str, str]) -> dict[str, Any]:
             id="requests are those of the containers",
         ),
         pytest.param(
+            {"requests": {"cpu": "1"}},
+            [],
+            {"requests": {"cpu": "1"}},
+            {"requests": {"cpu": "1"}},
+            id="a pod without containers, which is refused later, has no limits",
+        ),
+        pytest.param(
             {"limits": {"memory": "2Gi"}},
             [container()],
             {"limits": {"memory": "2Gi"}, "requests": {"memory": "2Gi"}},
