@@ -133,6 +133,26 @@ def after_permit(rejection: Rejection) -> Failure:
     return Failure(", ".join(rejection.reasons), nominated_node_name="", reason=reason)
 
 
+def of_resize(permitted: Rejection | object) -> Failure:
+    """Return why a pod goes back that has room to grow on its node: Permit says what it waits for."""
+    return of_rejection(permitted) if isinstance(permitted, Rejection) else of_error("it has its node")
+
+
+def drop(queue: SchedulingQueue, environment: Environment, pod: Pod, *, has_profile: bool) -> None:
+    """Let a pod go that need not be scheduled any more, and say why."""
+    if not has_profile:
+        why = f"no profile for schedulerName {pod.spec.scheduler_name!r}"
+    elif pod.is_terminating:
+        why = "it is being deleted"
+        text = f"skip schedule deleting pod: {pod.key}"
+        environment.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", text))
+    else:
+        why = "it is placed already"
+    queue.done(pod)
+    queue.nominations.hollow(pod)
+    environment.tell(Dropped(pod, why))
+
+
 def give_back(
     queue: SchedulingQueue, environment: Environment, tasks: BackgroundTasks, entry: QueuedPod, failure: Failure
 ) -> None:

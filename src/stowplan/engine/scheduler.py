@@ -28,7 +28,7 @@ from stowplan.engine.gang import GangCycle
 from stowplan.engine.gang_barrier import GangBarriers
 from stowplan.engine.group_cycle import GroupCycle, GroupTools
 from stowplan.engine.parts import ActivePolicy, SchedulerState
-from stowplan.engine.ports import Dropped, Environment, Note, Placed, Trouble
+from stowplan.engine.ports import Dropped, Environment, Placed, Trouble
 from stowplan.engine.post_filter import Evictor, find_room
 from stowplan.framework import changes
 from stowplan.framework.changes import ObjectChange
@@ -142,7 +142,8 @@ class Scheduler:
         shape = state.cache.table.shape_of(pod)
         match await scheduling_cycle.choose(policy.field, profile, pod, shape, policy.extenders):
             case Chosen() as chosen if placed is not None:
-                self._leave_to_kubelet(profile, entry, chosen.node_name)
+                # It counts on its node already, and has room to grow there.
+                self.give_back(entry, failure.of_resize(run_permit(profile, pod, chosen.node_name)))
             case Chosen() as chosen:
                 self._place(profile, entry, chosen.node_name, shape)
             case Refused() as refused:
@@ -152,17 +153,7 @@ class Scheduler:
 
     def drop(self, pod: Pod, profile: Profile | None) -> None:
         """Let a pod go that need not be scheduled any more."""
-        if profile is None:
-            why = f"no profile for schedulerName {pod.spec.scheduler_name!r}"
-        elif pod.is_terminating:
-            why = "it is being deleted"
-            text = f"skip schedule deleting pod: {pod.key}"
-            self.environment.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", text))
-        else:
-            why = "it is placed already"
-        self.state.queue.done(pod)
-        self.state.queue.nominations.hollow(pod)
-        self.environment.tell(Dropped(pod, why))
+        failure.drop(self.state.queue, self.environment, pod, has_profile=profile is not None)
 
     async def _refuse(self, profile: Profile, entry: QueuedPod, refused: Refused) -> None:
         """See whether room can be made, and give the pod back."""
@@ -171,12 +162,6 @@ class Scheduler:
         if made.nominated is not None and made.nominated.preemption is not None:
             self.evictor.start(entry.pod, made.nominated.preemption)
         self.give_back(entry, failure.of_refused(refused, made))
-
-    def _leave_to_kubelet(self, profile: Profile, entry: QueuedPod, node_name: str) -> None:
-        """Give back a pod that counts on its node already and has room to grow there: Permit says what it waits for."""
-        answer = run_permit(profile, entry.pod, node_name)
-        why = failure.of_rejection(answer) if isinstance(answer, Rejection) else failure.of_error("it has its node")
-        self.give_back(entry, why)
 
     def _place(self, profile: Profile, entry: QueuedPod, node_name: str, shape: PodShape) -> None:
         """Count the pod on its node at once, reserve, ask for permission, and hand over to the binding cycle."""
