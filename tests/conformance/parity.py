@@ -60,17 +60,21 @@ def _of_kind(tally: Tally, kind: str) -> str:
 def _gates(tallies: Tallies) -> Iterator[str]:
     yield "## By feature gate\n"
     yield "Cases in which a gate is not at its default; one case may switch several.\n"
-    yield from _tagged(tallies, "gate", lambda tag: tag.startswith(_GATE))
+    yield from _tagged(tallies, "gate", _is_gate)
 
 
 def _tags(tallies: Tallies) -> Iterator[str]:
     yield "## By feature\n"
-    yield from _tagged(tallies, "kind: feature", lambda tag: not tag.startswith(_GATE))
+    yield from _tagged(tallies, "kind: feature", lambda kind, tag: not _is_gate(kind, tag))
 
 
-def _tagged(tallies: Tallies, what: str, is_wanted: Callable[[str], bool]) -> Iterator[str]:
+def _is_gate(kind: str, tag: str) -> bool:
+    return kind == "gates" and tag.startswith(_GATE)
+
+
+def _tagged(tallies: Tallies, what: str, is_wanted: Callable[[str, str], bool]) -> Iterator[str]:
     yield from _head(what, tallies)
-    for kind, tag in sorted({key for tally in tallies.values() for key in tally.tags if is_wanted(key[1])}):
+    for kind, tag in sorted({key for tally in tallies.values() for key in tally.tags if is_wanted(*key)}):
         yield _row(f"{kind}: {tag}", [_counted(tally.tags.get((kind, tag))) for tally in tallies.values()])
 
 
