@@ -14,7 +14,7 @@ from stowplan.kube.local_kubeconfig import DEFAULT_PATH, Access
 from stowplan.local import api_endpoint
 from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, pod
-from tests.unit.app.test_live import run_live, until
+from tests.unit.app.test_live import open_port, run_live, until
 
 OPEN = ("--leader-elect=false", "--authorization-always-allow-paths=/debug/stowplan/*")
 
@@ -173,6 +173,7 @@ def test_who_does_not_get_in_is_told_what_to_show(tmp_path: Path) -> None:
             assert result.exit_code == 2
             return result.stderr.rpartition("; ")[2].strip()
 
+        await open_port(port)
         secure, unsafe = f"https://127.0.0.1:{port}", "--insecure-skip-tls-verify"
         shown = "show a token of somebody who may get /debug/stowplan/queue with --token-file"
         assert await refusal(secure, unsafe) == shown
