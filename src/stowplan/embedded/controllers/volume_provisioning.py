@@ -175,6 +175,6 @@ def _terms(storage_class: Object) -> list[list[Object]]:
 
 def _segments(term: list[Object]) -> list[Segment]:
     """Every combination of values that a term allows."""
-    # Nothing about them is checked upstream, either.
+    # An API server refuses a term without key or values; ours stores it, and nothing is provisioned for it here.
     keys = [each.get("key", "") for each in term]
     return [dict(zip(keys, values, strict=True)) for values in product(*(each.get("values", ()) for each in term))]
