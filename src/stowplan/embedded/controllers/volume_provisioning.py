@@ -170,11 +170,14 @@ def affinity(segment: Segment) -> Object | None:
 
 def _terms(storage_class: Object) -> list[list[Object]]:
     terms = reading.entries(storage_class, "allowedTopologies")
-    return [reading.entries(term, "matchLabelExpressions") for term in terms]
+    # An API server refuses an expression without key or values; ours stores it, and no node satisfies it.
+    return [
+        [{"key": each.get("key", ""), "values": each.get("values", ())} for each in expressions]
+        for expressions in (reading.entries(term, "matchLabelExpressions") for term in terms)
+    ]
 
 
 def _segments(term: list[Object]) -> list[Segment]:
     """Every combination of values that a term allows."""
-    # An API server refuses a term without key or values; ours stores it, and nothing is provisioned for it here.
-    keys = [each.get("key", "") for each in term]
-    return [dict(zip(keys, values, strict=True)) for values in product(*(each.get("values", ()) for each in term))]
+    keys = [each["key"] for each in term]
+    return [dict(zip(keys, values, strict=True)) for values in product(*(each["values"] for each in term))]

@@ -217,3 +217,9 @@ def test_volumes_without_a_consumer_are_spread(topologies: Any, claims: list[str
 )
 def test_where_a_class_allows_volumes(topologies: Any, labels: dict[str, str], expected: bool) -> None:
     assert volume_provisioning.allows({"allowedTopologies": topologies}, labels) is expected
+
+
+@pytest.mark.parametrize("expression", [{"key": "zone"}, {"values": ["a"]}], ids=["no values", "no key"])
+def test_a_topology_that_says_only_half_suits_no_node(expression: dict[str, Any]) -> None:
+    storage_class = {"allowedTopologies": [{"matchLabelExpressions": [expression]}]}
+    assert not volume_provisioning.allows(storage_class, {"zone": "a"})
