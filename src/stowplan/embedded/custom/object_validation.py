@@ -28,7 +28,7 @@ from stowplan.embedded.objects.resource import Object
 
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 #: What checking one object may cost: one for each schema that a value is held against, for a pattern its weight.
-MOST_COST: Final = 500_000
+MOST_COST: Final = 250_000
 #: Choices and required names that cost one together, and characters of a value or a message that do.
 _CHEAP: Final = 10
 _CHARACTERS: Final = 100

@@ -184,6 +184,52 @@ def test_a_class_keeps_its_provisioner() -> None:
         api.update(CLASSES, "", "c", made | {"provisioner": "b"})
 
 
+ZONE: Object = {"key": "zone", "values": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("expressions", "refused"),
+    [
+        pytest.param([[ZONE], [ZONE | {"values": ["b"]}]], None, id="two zones"),
+        pytest.param(
+            [[ZONE], []],
+            'allowedTopologies[1].matchLabelExpressions: Duplicate value: ""',
+            id="a term without expressions",
+        ),
+        pytest.param(
+            [[ZONE], [ZONE]], 'allowedTopologies[1].matchLabelExpressions: Duplicate value: ""', id="the same twice"
+        ),
+        pytest.param(
+            [[{"key": "zone", "values": []}]],
+            "allowedTopologies[0].matchLabelExpressions[0].values: Required value",
+            id="no values",
+        ),
+        pytest.param(
+            [[{"key": "zone", "values": ["a", "a"]}]],
+            'allowedTopologies[0].matchLabelExpressions[0].values[1]: Duplicate value: "a"',
+            id="a value twice",
+        ),
+        pytest.param(
+            [[ZONE, ZONE]],
+            'allowedTopologies[0].matchLabelExpressions[1].key: Duplicate value: "zone"',
+            id="a key twice",
+        ),
+        pytest.param(
+            [[{"values": ["a"]}]],
+            'allowedTopologies[0].matchLabelExpressions[0].key: Invalid value: "": name part must be non-empty',
+            id="no key",
+        ),
+    ],
+)
+def test_a_class_says_whole_where_its_volumes_may_be(expressions: list[list[Object]], refused: str | None) -> None:
+    topologies = [{"matchLabelExpressions": each} for each in expressions]
+    new = {"metadata": {"name": "c"}, "provisioner": "p", "allowedTopologies": topologies}
+    if refused is None:
+        assert create(new_api(), CLASSES, new)["allowedTopologies"] == topologies
+    else:
+        assert refused in refusal_of_new(new_api(), CLASSES, new).message
+
+
 def test_of_several_default_classes_the_youngest_counts_and_of_equal_age_the_first_by_name() -> None:
     api = new_api()
     marked = {"storageclass.kubernetes.io/is-default-class": "true"}

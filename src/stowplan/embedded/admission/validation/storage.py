@@ -83,6 +83,7 @@ def check_class(storage_class: Field) -> None:
     provisioner.check_needed(names.qualified)
     storage_class["reclaimPolicy"].check_one_of(("Delete", "Retain"))
     storage_class["volumeBindingMode"].check_one_of(("Immediate", "WaitForFirstConsumer"))
+    _check_topologies(storage_class["allowedTopologies"])
 
 
 def check_driver(driver: Field) -> None:
@@ -166,6 +167,27 @@ def _check_driver_name(name: Field) -> None:
         name.too_long(_LONGEST_DRIVER)
     for detail in names.subdomain(name.value.lower()):
         name.invalid(detail)
+
+
+def _check_topologies(terms: Field) -> None:
+    """Check where volumes of a class may be: no term twice, and none without an expression, which is a duplicate too."""
+    said: set[frozenset[tuple[str, frozenset[str]]]] = {frozenset()}
+    for term in terms:
+        allowed: dict[str, frozenset[str]] = {}
+        for expression in term["matchLabelExpressions"]:
+            values, key = expression["values"], expression["key"]
+            values.check_needed()
+            taken: set[str] = set()
+            for value in values:
+                value.check_unique(taken)
+            key.check(names.qualified)
+            if (key.value or "") in allowed:
+                key.duplicate(shown=key.value or "")
+            allowed[key.value or ""] = frozenset(taken)
+        meant = frozenset(allowed.items())
+        if meant in said:
+            term["matchLabelExpressions"].duplicate(shown="")
+        said.add(meant)
 
 
 def _check_each_one_of(values: Field, supported: tuple[str, ...]) -> None:
