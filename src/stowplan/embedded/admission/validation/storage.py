@@ -170,7 +170,7 @@ def _check_driver_name(name: Field) -> None:
 
 
 def _check_topologies(terms: Field) -> None:
-    """Check where volumes of a class may be: no term twice, and none without an expression, which is a duplicate too."""
+    """Check where volumes of a class may be: no term twice; one without expressions counts as twice."""
     said: set[frozenset[tuple[str, frozenset[str]]]] = {frozenset()}
     for term in terms:
         allowed: dict[str, frozenset[str]] = {}
