@@ -91,7 +91,7 @@ def _check_holdings(cache: Cache, fresh: Cache) -> None:
 def _check_derived(cache: Cache) -> None:
     table = cache.table
     for rule in table.derived.rules():
-        derived = table.derived.find(rule, table.layout.position)
+        derived = table.derived.find(rule)
         anew = rule.of_rows(table.resources.allocatable, table.resources.requested)
         assert np.array_equal(derived.lines, anew), f"how nodes stand under {rule!r} differs"
         for line, low, high in zip(anew, derived.lowest, derived.highest, strict=True):

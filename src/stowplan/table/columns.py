@@ -29,6 +29,15 @@ KEPT_COLUMNS = 4096
 
 C = TypeVar("C", bound="Column")
 K = TypeVar("K", bound=Hashable)
+A = TypeVar("A", bound=np.generic)
+
+
+def fitted(values: NDArray[A], rows: int) -> NDArray[A]:
+    """Return values by row, the last axis, for so many rows: cut off, or with zeros behind."""
+    kept = min(values.shape[-1], rows)
+    fit = np.zeros((*values.shape[:-1], rows), dtype=values.dtype)
+    fit[..., :kept] = values[..., :kept]
+    return fit
 
 
 class Counted(Protocol):
@@ -91,10 +100,10 @@ class CodedColumn(FactColumn):
     def __init__(self, read: Callable[[Node], Hashable | None], capacity: int) -> None:
         super().__init__(lambda node: self.code(read(node)), np.int64, capacity)
         self._population: Scores = np.zeros(1, dtype=np.int64)
-        self._population_at = (-1, -1)
+        self._population_at = -1
         # The rows in the order of their codes, and where those of each code start.
         self._sorted: tuple[Rows, Rows] = (NO_ROWS, NO_ROWS)
-        self._sorted_at = (-1, -1)
+        self._sorted_at = -1
         self.code_of: dict[Hashable, int] = {}
         self.meanings: list[Any] = []
 
@@ -108,22 +117,20 @@ class CodedColumn(FactColumn):
             self.meanings.append(meaning)
         return known
 
-    def population(self, layout: int) -> Scores:
-        """Return how many rows have each code, and at the end how many have none; `layout` tells when rows moved."""
-        position = (layout, self.journal.position)
-        if self._population_at != position:
+    def population(self) -> Scores:
+        """Return how many rows have each code, and at the end how many have none."""
+        if self._population_at != self.journal.position:
             counts = np.bincount(self.view + 1, minlength=len(self.meanings) + 1)
-            self._population, self._population_at = np.roll(counts, -1), position
+            self._population, self._population_at = np.roll(counts, -1), self.journal.position
             self._population.flags.writeable = False
         return self._population
 
-    def rows_with(self, code: int, layout: int) -> Rows:
-        """Return the rows that have a code; `layout` tells when rows moved."""
-        position = (layout, self.journal.position)
-        if self._sorted_at != position:
+    def rows_with(self, code: int) -> Rows:
+        """Return the rows that have a code."""
+        if self._sorted_at != self.journal.position:
             order = np.argsort(self.view, kind="stable")
             starts = np.searchsorted(self.view[order], np.arange(len(self.meanings) + 1))
-            self._sorted, self._sorted_at = (order, starts), position
+            self._sorted, self._sorted_at = (order, starts), self.journal.position
         rows, starts = self._sorted
         return rows[starts[code] : starts[code + 1]]
 
@@ -175,12 +182,12 @@ class CountColumn(Column):
         for sums in self._sums.values():
             sums.add(row, amount)
 
-    def sums_by(self, key: str, labels: CodedColumn, layout: int) -> Summed:
-        """Return the sums over the domains of a label, by code, and 0 at the end; `layout` tells when rows moved."""
+    def sums_by(self, key: str, labels: CodedColumn) -> Summed:
+        """Return the sums over the domains of a label, by code, and 0 at the end."""
         sums = self._sums.get(key)
         if sums is None:
             sums = self._sums[key] = DomainSums()
-        as_of = (labels, labels.journal.position, layout)
+        as_of = (labels, labels.journal.position)
         by_code = sums.bring_up(self.view, labels.view, len(labels.meanings), as_of)
         return Summed(by_code, sums.journal, sums.journal.position)
 
@@ -197,7 +204,7 @@ class DomainSums:
     journal: Journal = field(default_factory=Journal)
     _sums: NDArray[np.int64] | None = None
     #: Which labels, and which state of theirs, the codes are of.
-    _as_of: tuple[object, int, int] | None = None
+    _as_of: tuple[object, int] | None = None
     _pending: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, row: int, amount: int) -> None:
@@ -211,7 +218,7 @@ class DomainSums:
             self._pending.clear()
 
     def bring_up(
-        self, counts: NDArray[np.int64], codes: NDArray[np.int64], size: int, as_of: tuple[object, int, int]
+        self, counts: NDArray[np.int64], codes: NDArray[np.int64], size: int, as_of: tuple[object, int]
     ) -> NDArray[np.int64]:
         """Return the sums by code, and 0 at the end where code -1 finds it. What was returned before stays as it is."""
         if self._sums is None or self._as_of != as_of:

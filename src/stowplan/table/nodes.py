@@ -74,7 +74,10 @@ class Nodes:
     requests_journal: Journal | None = None
 
     def __len__(self) -> int:
-        return len(self._table) if self.rows is None else len(self.rows)
+        if self.rows is not None:
+            return len(self.rows)
+        self._note(self._table.layout)
+        return len(self._table)
 
     def take(self, rows: Rows) -> Nodes:
         """Return some of the rows (numbers of the table's rows), with nothing else changed."""
@@ -107,7 +110,7 @@ class Nodes:
     @property
     def all_rows(self) -> Rows:
         """The table's row number of every row given."""
-        return np.arange(len(self._table)) if self.rows is None else self.rows
+        return np.arange(len(self)) if self.rows is None else self.rows
 
     def node(self, position: int) -> Node:
         """Return the Node object at a position; for per-node plugins and messages, not for array code."""
@@ -163,7 +166,7 @@ class Nodes:
         resources = self._table.resources
         self._note(resources.allocatable_journal)
         self._note(resources.requested_journal)
-        return self._table.derived.find(rule, self._table.layout.position)
+        return self._table.derived.find(rule)
 
     def resource(self, name: str) -> int:
         """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
@@ -203,13 +206,13 @@ class Nodes:
         """Return how many nodes of the whole cluster have each value of a label, by code; at the end, none of them."""
         labels = self._labels(key)
         self._note(labels.journal)
-        return labels.population(self._table.layout.position)
+        return labels.population()
 
     def rows_with(self, key: str, codes: Iterable[int]) -> Rows:
         """Return the numbers of all rows of the table that have one of these codes (from 0) of a label."""
         labels = self._labels(key)
         self._note(labels.journal)
-        rows = [labels.rows_with(code, self._table.layout.position) for code in codes]
+        rows = [labels.rows_with(code) for code in codes]
         return np.concatenate(rows) if len(rows) != 1 else rows[0]
 
     def _labels(self, key: str) -> CodedColumn:
@@ -262,7 +265,7 @@ class Nodes:
         column = counted.column if isinstance(counted, CarriedTerm) else self._table.counts.count(counted)
         self._note(labels.journal)
         self._note(column.journal)
-        return column.sums_by(key, labels, self._table.layout.position)
+        return column.sums_by(key, labels)
 
     def change_of(self, counted: Counted) -> Scores | None:
         """Return by how much each hypothetical row exceeds the real one under a rule; None when nothing is supposed."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from stowplan.model.node import Node
 from stowplan.model.requests import Requests, amount_of, is_scalar
+from stowplan.table.columns import fitted
 from stowplan.table.journal import Journal
 
 CPU: Final = 0
@@ -172,7 +173,7 @@ class Derived:
     """
 
     _rule: DerivedRule
-    _as_of: tuple[int, int, int] = (-1, -1, -1)
+    _as_of: tuple[int, int] = (-1, -1)
     _values: DerivedLines = field(default_factory=lambda: np.empty((0, 0)))
     #: What readers see: read-only.
     lines: DerivedLines = field(default_factory=lambda: np.empty((0, 0)))
@@ -180,23 +181,26 @@ class Derived:
     highest: list[float] = field(default_factory=list)
     lowest: list[float] = field(default_factory=list)
 
-    def bring_up(self, resources: Resources, layout: int) -> None:
-        """Take over what changed since the last time; `layout` tells when rows moved."""
-        as_of = (layout, resources.allocatable_journal.position, resources.requested_journal.position)
+    def bring_up(self, resources: Resources) -> None:
+        """Take over what changed since the last time."""
+        as_of = (resources.allocatable_journal.position, resources.requested_journal.position)
         if as_of == self._as_of:
             return
-        stale = self._stale(resources, layout)
+        stale, rows = self._stale(resources), resources.allocatable.shape[1]
         if stale is None:
             self._derive(resources)
         else:
+            if rows != self._values.shape[1]:
+                self._take(fitted(self._values, rows))
             for row in stale:
-                self._patch(row, resources)
+                if row < rows:
+                    self._patch(row, resources)
         self._as_of = as_of
 
-    def _stale(self, resources: Resources, layout: int) -> set[int] | None:
+    def _stale(self, resources: Resources) -> set[int] | None:
         """Return the rows whose amounts have moved; None for all."""
-        known_layout, allocatable_at, requested_at = self._as_of
-        if layout != known_layout:
+        allocatable_at, requested_at = self._as_of
+        if allocatable_at < 0:
             return None
         changed = resources.allocatable_journal.since(allocatable_at)
         taken = resources.requested_journal.since(requested_at)
@@ -205,11 +209,13 @@ class Derived:
         return {*changed, *taken}
 
     def _derive(self, resources: Resources) -> None:
-        self._values = self._rule.of_rows(resources.allocatable, resources.requested)
-        self.lines = self._values.view()
-        self.lines.flags.writeable = False
+        self._take(self._rule.of_rows(resources.allocatable, resources.requested))
         self.highest = self._values.max(axis=1, initial=-math.inf).tolist()
         self.lowest = self._values.min(axis=1, initial=math.inf).tolist()
+
+    def _take(self, values: DerivedLines) -> None:
+        self._values, self.lines = values, values.view()
+        self.lines.flags.writeable = False
 
     def _patch(self, row: int, resources: Resources) -> None:
         numbers = self._rule.of_row(*resources.amounts(row))
@@ -232,12 +238,12 @@ class DerivedColumns:
     def rules(self) -> list[DerivedRule]:
         return list(self._by_rule)
 
-    def find(self, rule: DerivedRule, layout: int) -> Derived:
-        """Return the numbers of a rule as of now; `layout` tells when rows moved."""
+    def find(self, rule: DerivedRule) -> Derived:
+        """Return the numbers of a rule as of now."""
         derived = self._by_rule.get(rule)
         if derived is None:
             if len(self._by_rule) >= MOST_KEPT:
                 del self._by_rule[next(iter(self._by_rule))]
             derived = self._by_rule[rule] = Derived(rule)
-        derived.bring_up(self._resources, layout)
+        derived.bring_up(self._resources)
         return derived

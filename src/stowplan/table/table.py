@@ -1,8 +1,8 @@
 """The cluster as columns: one row per node, changed by events, read by plugins through `table.nodes.Nodes`.
 
 `cache.cache.Cache` is the only caller of the methods that change it, and only between scheduling cycles. Rows are
-dense: when a node goes, the last row moves into its place, and `layout` moves on so that answers kept by row are
-dropped.
+dense: when a node goes, the last row moves into its place. A row that becomes another node's, or nobody's, is marked in
+`layout` and in the journal of every column, so that answers kept by row are given again for that row alone.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Table:
             self._capacity *= 2
         self._relayout()
         self._write_node(row, None, node)
-        self.holdings.mark(row)
+        self._mark(row)
         return row
 
     def update_node(self, node: Node) -> None:
@@ -99,8 +99,9 @@ class Table:
         self.resources.clear(last)
         self.nodes.pop()
         self.shapes_on.pop()
-        self.holdings.mark(last)
         self._relayout()
+        for each in {row, last}:
+            self._mark(each)
 
     def names(self) -> list[str]:
         """Return the names of all nodes by row; the list stays as it is when the table changes."""
@@ -140,7 +141,16 @@ class Table:
         self.terms.fit(self._capacity, rows)
         self._order = None
         self._names = None
-        self.layout.mark_all()
+
+    def _mark(self, row: int) -> None:
+        """Tell all readers that a row has become another node's, or nobody's."""
+        self.layout.mark(row)
+        self.node_journal.mark(row)
+        self.resources.allocatable_journal.mark(row)
+        self.resources.requested_journal.mark(row)
+        self.holdings.mark(row)
+        for column in self._columns():
+            column.journal.mark(row)
 
     def _columns(self) -> list[Column]:
         carried = [term.column for term in self.terms.all()]

@@ -86,6 +86,11 @@ class AnswerWatch:
         return answer
 
 
+def clipped(stale: dict[int, list[int] | None], rows: int) -> dict[int, list[int] | None]:
+    """Leave out the marks of rows that are not there any more."""
+    return {reader: None if marks is None else [row for row in marks if row < rows] for reader, marks in stale.items()}
+
+
 def union(stale: Iterable[list[int] | None]) -> Rows:
     """Return the rows of several lists, each once."""
     rows: set[int] = set()

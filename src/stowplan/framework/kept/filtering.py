@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.framework.contract import Filter
-from stowplan.framework.kept.asking import NO_MARKS, AnswerWatch, ask_filter, union
+from stowplan.framework.kept.asking import NO_MARKS, AnswerWatch, ask_filter, clipped, union
 from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, RowAmounts, Successive
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
 from stowplan.model.pod import Pod
-from stowplan.table.columns import NO_ROWS, Mask, Rows
+from stowplan.table.columns import NO_ROWS, Mask, Rows, fitted
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
@@ -45,11 +45,12 @@ class _Step:
         self.is_new = True
         self.changed: Rows = NO_ROWS
 
-    def take(self, state: Any, nodes: Nodes) -> bool:
+    def take(self, state: Any, nodes: Nodes, is_relaid: bool) -> bool:
         """Take over the state that is true now; say whether anything that it said is void."""
         before, self.state = self.state, state
         if state is not before and not self.is_new:
-            rows = _changed_rows(before, state, nodes)
+            # States before and after a node came or went are not about the same rows.
+            rows = None if is_relaid else _changed_rows(before, state, nodes)
             if rows is None or len(rows) * FEW > len(nodes):
                 self.is_new = True
             else:
@@ -80,6 +81,7 @@ class Filtering:
         self._narrowed: frozenset[str] | None = None
         self._is_void = True
         self._has_new = True
+        self._layout = table.layout.position
 
     def adopt(self, vocabulary: Vocabulary) -> None:
         """Speak in the words of a verdict from now on; nothing changes if it was given here."""
@@ -90,16 +92,37 @@ class Filtering:
         """Bring the answer up to date with the table."""
         self.few = None
         self.few_amounts = {}
+        is_relaid = self._layout != self._table.layout.position
+        fresh = self._fit() if is_relaid else NO_MARKS
         if self.pre.refresh(pod, self.nodes):
-            self._take_states()
+            self._take_states(is_relaid)
         if self.pre.rejection is not None:
+            self._is_void = self._is_void or is_relaid
             return
         stale = self._watch.stale()
         if self._is_void:
             self._evaluate(pod)
+        elif is_relaid:
+            self._reevaluate(pod, clipped(stale, len(self._table)), fresh)
         elif stale or self._has_new:
             self._reevaluate(pod, stale)
         self._has_new = False
+
+    def _fit(self) -> list[int]:
+        """Make the answer as long as the table; return the rows of which it knows nothing: they are other nodes'."""
+        layout, rows = self._table.layout, len(self._table)
+        marked = layout.since(self._layout)
+        self._layout = layout.position
+        self._words, self._refused_by = fitted(self._words, rows), fitted(self._refused_by, rows)
+        self.feasible = fitted(self.feasible, rows)
+        if marked is None or self._narrowed is not None:
+            self._is_void = True
+            return NO_MARKS
+        fresh = [row for row in set(marked) if row < rows]
+        self._words[fresh], self._refused_by[fresh], self.feasible[fresh] = 0, len(self._active), False
+        self.feasible_count = int(np.count_nonzero(self.feasible))
+        self.feasible_journal.mark_many(marked)
+        return fresh
 
     def verdict(self) -> Verdict:
         """Return the answer as data that stays as it is now."""
@@ -136,7 +159,7 @@ class Filtering:
                 np.copyto(words, said, where=nodes.asked)
         return words
 
-    def _take_states(self) -> None:
+    def _take_states(self, is_relaid: bool) -> None:
         restated = self.pre.restated
         if restated is None:
             active = [step for step in self._steps if step.plugin.name not in self.pre.skipped]
@@ -145,12 +168,12 @@ class Filtering:
             self._active, self._narrowed = active, self.pre.narrowed
         for step in self._active:
             if restated is None or step.plugin.name in restated:
-                is_void = step.take(self.pre.states.get(step.plugin.name), self.nodes)
+                is_void = step.take(self.pre.states.get(step.plugin.name), self.nodes, is_relaid)
                 self._has_new = self._has_new or is_void
 
     def _evaluate(self, pod: Pod) -> None:
         """Ask everybody about everything, each only about rows that nobody before refused."""
-        rows = len(self._words)
+        rows = len(self._table)
         refused_by: Refusers = np.full(rows, len(self._active), dtype=np.int16)
         words: Words = np.zeros(rows, dtype=np.int32)
         remaining: Mask | None = None
@@ -169,7 +192,8 @@ class Filtering:
         self.feasible_journal.mark_all()
         self._is_void = False
 
-    def _reevaluate(self, pod: Pod, marked: Mapping[int, list[int] | None]) -> None:
+    def _reevaluate(self, pod: Pod, marked: Mapping[int, list[int] | None], fresh: Sequence[int] = NO_MARKS) -> None:
+        """Ask again where the answer is void: where facts or states changed, and everybody about `fresh` rows."""
         is_restated = any(len(step.changed) for step in self._active)
         stale = [
             self._stale(index, marked.get(step.index, NO_MARKS))
@@ -177,12 +201,16 @@ class Filtering:
             else NO_ROWS
             for index, step in enumerate(self._active)
         ]
+        if fresh:
+            asked = np.array(fresh, dtype=np.intp)
+            stale = [rows if rows is None else np.append(rows, asked) for rows in stale]
         if any(rows is None for rows in stale):
             self._walk(pod, None, stale)
             return
         some = [rows for rows in stale if rows is not None and len(rows)]
         # A row that is in two of them may come twice.
         rows = np.concatenate(some) if len(some) > 1 else some[0] if some else NO_ROWS
+        rows = np.unique(rows) if fresh else rows
         # Where a state says that its answer has changed, it has.
         if len(rows) and (is_restated or not self._still_pass(pod, rows, stale)):
             self._walk(pod, rows, stale)

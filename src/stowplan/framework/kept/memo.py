@@ -1,7 +1,4 @@
-"""Kept answers by signature, bounded by memory; the least recently used go first.
-
-An answer is kept as long as rows stay where they are: a node that comes or goes voids all (`Table.layout`).
-"""
+"""Kept answers by signature, bounded by memory; the least recently used go first."""
 
 from __future__ import annotations
 
@@ -53,7 +50,6 @@ class Memo:
         self._table = table
         self._is_on = is_on
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
-        self._layout = -1
         # By family, the answer for a signature that was seen once; and the hashes of all that were.
         self._families: OrderedDict[Hashable, Kept] = OrderedDict()
         self._glimpsed: dict[int, None] = {}
@@ -62,8 +58,6 @@ class Memo:
         """Return what is kept for `pod` under `profile`."""
         if not self._is_on:
             return Kept(profile, self._table, shape)
-        if self._layout != self._table.layout.position:
-            self._clear()
         key = (profile.name, shape.key, profile.sign(pod))
         kept = self._kept.get(key)
         if kept is not None:
@@ -88,11 +82,6 @@ class Memo:
         """Drop what is kept for a pod: a plugin failed half-way, so nothing of it can be trusted."""
         self._kept.pop((profile.name, shape.key, profile.sign(pod)), None)
         self._families.pop(_family_key(profile, pod, shape), None)
-
-    def _clear(self) -> None:
-        self._kept.clear()
-        self._families.clear()
-        self._layout = self._table.layout.position
 
     def _keep(self, key: Hashable, kept: Kept, profile: Profile) -> None:
         self._kept[key] = kept

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE, Indifferent, Normalize, PreScore, Score, Skip
-from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, AnswerWatch, ask_normalize, ask_score, union
+from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, AnswerWatch, ask_normalize, ask_score, clipped, union
 from stowplan.framework.kept.incremental import FEW_ROWS, RowAmounts, ScoresAmounts
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.columns import Mask, Rows, Scores, fitted
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
@@ -63,7 +63,7 @@ class Ranking:
         self.total: Scores = np.full(len(table), INFEASIBLE, dtype=np.int64)
         self.nodes = Nodes(table)
         self._scored = scored if scored is not None else self.nodes
-        self._resources = table.resources
+        self._table, self._layout = table, table.layout.position
         self.nodes.feasible_journal = feasible_journal
         self._feasible_journal = feasible_journal
         self._feasible_position = -1
@@ -104,11 +104,16 @@ class Ranking:
         `few` and `amounts`: rows that were looked at just before, to be used again if they are the ones needed here.
         """
         self.nodes.feasible_rows = self.nodes.asked = self._scored.asked = feasible
+        is_relaid = self._layout != self._table.layout.position
         has_flipped = self._feasible_position != self._feasible_journal.position
         flipped = self._flipped() if has_flipped else NO_MARKS
+        if is_relaid:
+            flipped = self._fit(flipped, feasible)
         self._refresh_states(pod)
         # By plugin, the rows whose scores are void; None for all.
         stale = self._scores_watch.stale()
+        if is_relaid:
+            stale = clipped(stale, len(feasible))
         stale.update(dict.fromkeys(range(len(self._steps)) if flipped is None else self._restated))
         self._restated.clear()
         if not stale and flipped == NO_MARKS:
@@ -133,6 +138,19 @@ class Ranking:
         if is_whole:
             self._sum_all(feasible)
         self._feasible_position = self._feasible_journal.position
+
+    def _fit(self, flipped: list[int] | None, feasible: Mask) -> list[int] | None:
+        """Make the scores as long as the table; return the flipped rows that are there, None if that is not all.
+
+        A node that is gone may have had the lowest or highest score.
+        """
+        self._layout, rows = self._table.layout.position, len(feasible)
+        self.total, self._unmoved = fitted(self.total, rows), None
+        for step in self._steps:
+            step.weighted = None if step.weighted is None else fitted(step.weighted, rows)
+            step.raw = None if step.raw is None else fitted(step.raw, rows)
+        there = None if flipped is None else [row for row in flipped if row < rows]
+        return there if there or self._keeps_extents([], feasible) else None
 
     def _rescore_some(self, pod: Pod, indices: list[int], few: Nodes, feasible: Mask) -> bool:
         """Score some rows of some plugins again; say whether the weighted scores of other rows changed too."""
@@ -169,14 +187,14 @@ class Ranking:
         steps = []
         for index, marks in stale.items():
             step = self._steps[index]
-            if marks is None or step.by_amounts is None or step.weighted is None:
+            if marks is None or len(marks) > FEW_ROWS or step.by_amounts is None or step.weighted is None:
                 return False
             rows.update(marks)
             steps.append((step.by_amounts, step.state, step.weight, step.weighted))
         if len(rows) > FEW_ROWS or (closed and not self._keeps_extents(closed, feasible)):
             return False
         for row in rows:
-            has, taken = amounts.get(row) or self._resources.amounts(row)
+            has, taken = amounts.get(row) or self._table.resources.amounts(row)
             change = 0
             for plugin, state, weight, kept in steps:
                 weighted = plugin.score_of(state, has, taken) * weight

@@ -482,3 +482,56 @@ def test_a_filter_that_fails_is_named_with_its_point_and_pod() -> None:
         World(THREE, Broken())
     told = "plugin 'Broken' failed in Filter for pod 'default/web': ZeroDivisionError: by nought"
     assert str(caught.value).startswith(f"{told} (at {__file__}:")
+
+
+# Nodes that come and go
+
+
+def test_of_a_node_that_comes_only_its_row_is_asked() -> None:
+    world = World(TWENTY[:18], First(), Second(), b={"First": "x"})
+    world.stand.cache.add_node(world.node("s", {"Second": "y"}))
+    world.refresh()
+    assert world.asked() == [["s"], ["s"]]
+    assert world.words() == {"b": "First: x", "s": "Second: y"}
+    assert world.feasible() == "acdefghijklmnopqr"
+
+
+def test_of_a_node_that_goes_only_the_row_that_takes_its_place_is_asked() -> None:
+    world = World(TWENTY, First(), Second(), b={"First": "x"}, t={"Second": "y"})
+    world.stand.cache.remove_node("b")
+    world.refresh()
+    assert world.asked() == [["b"], ["b"]]
+    assert world.words() == {"t": "Second: y"}
+    assert sorted(world.feasible()) == list("acdefghijklmnopqrs")
+
+
+def test_the_last_node_goes_without_a_question() -> None:
+    world = World(THREE, First(), c={"First": "x"})
+    world.stand.cache.remove_node("c")
+    world.refresh()
+    assert world.asked() == [[]]
+    assert (world.words(), world.feasible()) == ({}, "ab")
+
+
+def test_nodes_that_come_and_go_between_two_looks_leave_the_row_of_another() -> None:
+    world = World(THREE, First(), a={"First": "x"})
+    world.stand.cache.add_node(world.node("d", {"First": "y"}))
+    world.stand.cache.remove_node("a")
+    world.refresh()
+    assert world.words() == {"d": "First: y"}
+    assert sorted(world.feasible()) == ["b", "c"]
+
+
+class Narrow(PreFilter):
+    """Leaves only the nodes of some names."""
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Narrowed:
+        return Narrowed(frozenset("bd"))
+
+
+def test_a_node_that_comes_is_looked_at_where_names_narrow_the_choice() -> None:
+    world = World(THREE, First(), Narrow())  # type: ignore[arg-type]
+    assert world.feasible() == "b"
+    world.stand.cache.add_node(world.node("d", {}))
+    world.refresh()
+    assert world.feasible() == "bd"

@@ -77,6 +77,23 @@ class World:
         self.ranking = Ranking(self.profile, self.stand.cache.table, self.journal)
         self.refresh()
 
+    def add(self, is_feasible: bool = True, **labels: int | str) -> None:
+        """Let a node come, as the filters tell of it."""
+        row = len(self.feasible)
+        self.stand.cache.add_node(_node(row, labels))
+        self.journal.mark(row)
+        self.feasible = np.append(self.feasible, is_feasible)
+        self.refresh()
+
+    def remove(self, row: int) -> None:
+        """Let a node go; the last one takes its row."""
+        last = len(self.feasible) - 1
+        self.stand.cache.remove_node(TWENTY[row])
+        self.journal.mark_many([row, last])
+        self.feasible[row] = self.feasible[last]
+        self.feasible = self.feasible[:last]
+        self.refresh()
+
     def change(self, row: int, **labels: int | str) -> None:
         self.stand.cache.add_node(_node(row, labels))
 
@@ -423,3 +440,39 @@ def test_a_column_that_is_returned_as_scores_is_left_as_it_is() -> None:
         world.put(f"p{number}", 1)
         assert world.refresh() == [0, number + 1]
     assert world.stand.cache.table.resources.requested[3].tolist() == [0, 2]
+
+
+# Nodes that come and go
+
+
+def test_of_a_node_that_comes_only_its_row_is_scored() -> None:
+    world = World([{"First": 1}, {"First": 2}], (First(), 1), (Second(), 1))
+    world.add(First=3, Second=4)
+    assert world.asked() == [[[2]], [[2]]]
+    assert world.totals() == [1, 2, 7]
+
+
+def test_of_a_node_that_goes_the_row_that_takes_its_place_is_scored() -> None:
+    world = World([{"First": 1}, {"First": 2}, {"First": 3}], (First(), 1))
+    world.remove(0)
+    assert world.asked() == [[[0]]]
+    assert world.totals() == [3, 2]
+
+
+def test_a_node_that_goes_with_the_highest_score_brings_all_others_up() -> None:
+    world = World([{"Stretched": 0}, {"Stretched": 10}, {"Stretched": 20}], (Stretched(), 1))
+    assert world.totals() == [0, 50, 100]
+    world.remove(2)
+    assert world.totals() == [0, 100]
+
+
+def test_a_node_that_comes_with_the_highest_score_brings_all_others_down() -> None:
+    world = World([{"Stretched": 0}, {"Stretched": 10}], (Stretched(), 1))
+    world.add(Stretched=20)
+    assert world.totals() == [0, 50, 100]
+
+
+def test_a_node_that_comes_and_is_not_feasible_changes_nothing() -> None:
+    world = World([{"Stretched": 5}, {"Stretched": 10}], (Stretched(), 1))
+    world.add(is_feasible=False, Stretched=20)
+    assert world.totals() == [0, 100, -1]
