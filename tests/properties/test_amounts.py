@@ -80,10 +80,23 @@ def test_all_rows_score_what_each_scores(
         state = scorer.pre_score(pod, Nodes(table))
         if not isinstance(state, Skip):
             rows = range(len(table))
-            each = [scorer.score_of(state, *table.resources.amounts(row)) for row in rows]
+            each = [state.score_of(*table.resources.amounts(row)) for row in rows]
             assert scorer.score(pod, Nodes(table), state).tolist() == each
+            assert state.score_each(table.resources.allocatable, table.resources.requested).tolist() == each
         # What is kept about the nodes must follow.
         place(table, 0, [placed])
+
+
+@settings(max_examples=examples(200))
+@given(nodes, amounts)
+def test_a_pod_fits_where_no_word_is_said_against_it(
+    given_nodes: list[tuple[Amounts, list[Amounts]]], wanted: Amounts
+) -> None:
+    plugin, table = NodeResourcesFit(), table_of(given_nodes)
+    state = plugin.pre_filter(pod_of(wanted), Nodes(table))
+    said = [rejection is None for rejection in words(plugin, state, table)]
+    assert [state.fits(*table.resources.amounts(row)) for row in range(len(table))] == said
+    assert state.fits_each(table.resources.allocatable, table.resources.requested).tolist() == said
 
 
 @settings(max_examples=examples(400))

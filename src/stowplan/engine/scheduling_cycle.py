@@ -205,8 +205,7 @@ def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_em
         ranking.refresh(pod, found.feasible)
         return ranking
     if found.is_kept:
-        filtering = found.kept.filtering
-        found.kept.ranking.refresh(pod, found.feasible, filtering.few, filtering.few_amounts)
+        found.kept.ranking.refresh(pod, found.feasible)
         return found.kept.ranking
     if field.within is not None:
         return field.within.rank(profile, field.table, pod, found)

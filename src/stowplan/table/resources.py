@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stowplan.model.node import Node
 from stowplan.model.requests import Requests, amount_of, is_scalar
-from stowplan.table.columns import fitted
+from stowplan.table.columns import Rows, fitted
 from stowplan.table.journal import Journal
 
 CPU: Final = 0
@@ -53,6 +53,10 @@ class Resources:
         self._requested = np.zeros((FIRST_SCALAR, capacity), dtype=np.int64)
         # The same as plain integers, of the rows that were asked about last.
         self._amounts_of: dict[int, tuple[list[int], list[int]]] = {}
+        # The same of the rows that were last asked about together, and when that was.
+        self._gathered: tuple[Rows, Matrix, Matrix] | None = None
+        self._gathered_as_of = (-1, -1, -1)
+        self._gathered_marks: list[int] = []
         self._rows = 0
         # How many resources have a row.
         self._names = FIRST_SCALAR
@@ -127,6 +131,15 @@ class Resources:
             has, taken = self._allocatable[:names, row].tolist(), self._requested[:names, row].tolist()
             amounts = self._amounts_of[row] = (has, taken)
         return amounts
+
+    def gather(self, marks: list[int]) -> tuple[Rows, Matrix, Matrix]:
+        """Return rows, what their nodes have and what is taken of it; whoever asks next is likely to mean the same."""
+        as_of = (self.allocatable_journal.position, self.requested_journal.position, self._names)
+        if self._gathered is None or self._gathered_as_of != as_of or self._gathered_marks != marks:
+            rows = np.array(marks, dtype=np.intp)
+            self._gathered = rows, self.allocatable[:, rows], self.requested[:, rows]
+            self._gathered_as_of, self._gathered_marks = as_of, marks
+        return self._gathered
 
     def fit(self, capacity: int, rows: int) -> None:
         missing = capacity - self._allocatable.shape[1]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stowplan.framework.contract import Filter
 from stowplan.framework.kept.asking import NO_MARKS, AnswerWatch, ask_filter, clipped, union
-from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, RowAmounts, Successive
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
@@ -35,19 +35,20 @@ Refusers = NDArray[np.int16]
 class _Step:
     """A filter with the state it is given."""
 
-    __slots__ = ("changed", "index", "is_new", "plugin", "state")
+    __slots__ = ("by_amounts", "changed", "index", "is_new", "plugin", "state")
 
     def __init__(self, index: int, plugin: Filter) -> None:
         self.index = index
         self.plugin = plugin
         self.state: Any = None
+        self.by_amounts: Incremental | None = None
         # Its state has changed, so what it said is void: about any row, or about some.
         self.is_new = True
         self.changed: Rows = NO_ROWS
 
     def take(self, state: Any, nodes: Nodes, is_relaid: bool) -> bool:
         """Take over the state that is true now; say whether anything that it said is void."""
-        before, self.state = self.state, state
+        before, self.state, self.by_amounts = self.state, state, by_amounts(state)
         if state is not before and not self.is_new:
             # States before and after a node came or went are not about the same rows.
             rows = None if is_relaid else _changed_rows(before, state, nodes)
@@ -69,9 +70,6 @@ class Filtering:
         self.feasible_journal = Journal()
         self.feasible: Mask = np.zeros(len(table), dtype=bool)
         self.feasible_count = 0
-        #: The rows that the last refresh asked about again, if few; what was gathered of them serves scoring too.
-        self.few: Nodes | None = None
-        self.few_amounts: dict[int, RowAmounts] = {}
         self._words: Words = np.zeros(len(table), dtype=np.int32)
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
         self._table = table
@@ -90,8 +88,6 @@ class Filtering:
 
     def refresh(self, pod: Pod) -> None:
         """Bring the answer up to date with the table."""
-        self.few = None
-        self.few_amounts = {}
         is_relaid = self._layout != self._table.layout.position
         fresh = self._fit() if is_relaid else NO_MARKS
         if self.pre.refresh(pod, self.nodes):
@@ -227,16 +223,18 @@ class Filtering:
         return np.append(rows, changed) if len(changed) else rows
 
     def _still_fit(self, index: int, marks: list[int]) -> bool:
-        """Say whether a few rows of which only amounts have changed are no more refused by a filter than before."""
-        plugin, state = self._active[index].plugin, self._active[index].state
-        if not isinstance(plugin, FitsAmounts) or len(marks) > FEW_ROWS:
+        """Say whether rows of which only amounts have changed are no more refused by a filter than before."""
+        state, resources = self._active[index].by_amounts, self._table.resources
+        if state is None or len(marks) > max(len(self._words), FEW_ROWS):
             return False
-        amounts_of, resources = self.few_amounts, self._table.resources
+        # A row that a filter before refuses is not asked about here.
+        if len(marks) > FEW_ROWS:
+            rows, has, taken = resources.gather(marks)
+            refusers, fits = self._refused_by[rows], state.fits_each(has, taken)
+            return not np.count_nonzero((refusers == index) | ~(fits | (refusers < index)))
         for row in set(marks):
-            has, taken = amounts_of[row] = amounts_of.get(row) or resources.amounts(row)
             refuser = self._refused_by.item(row)
-            # A row that a filter before refuses is not asked about here.
-            if refuser == index or (refuser > index and not plugin.fits(state, has, taken)):
+            if refuser == index or (refuser > index and not state.fits(*resources.amounts(row))):
                 return False
         return True
 
@@ -244,7 +242,7 @@ class Filtering:
         """Say whether the stale rows were feasible and stay so: what a pod more on a node usually comes to."""
         if not self.feasible[rows].all():
             return False
-        nodes = self.few = self.nodes.take(rows)
+        nodes = self.nodes.take(rows)
         for index, step in enumerate(self._active):
             some = stale[index]
             if some is not None and len(some) and self._put(pod, step, nodes) is not None:
@@ -321,7 +319,7 @@ class Filtering:
 
 
 def _changed_rows(before: Any, now: Any, nodes: Nodes) -> Rows | None:
-    return now.changed_rows(before, nodes) if isinstance(now, Successive) and type(before) is type(now) else None
+    return now.changed_rows(before, nodes) if isinstance(now, Incremental) and type(before) is type(now) else None
 
 
 def _positions(rows: Rows | None, stale: Rows, count: int) -> Mask:

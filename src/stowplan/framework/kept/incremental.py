@@ -1,61 +1,68 @@
-"""What in-tree plugins may inherit so that kept answers are brought up to date for less than by asking again.
+"""`Incremental`: the one hook by which a plugin has its kept answers brought up to date for less than by being asked.
 
-`FitsAmounts` and `ScoresAmounts`: the answer about a node follows from what it has and what is taken of it, and from
-nothing else. A pod that is placed changes just that, on one row. For a handful of rows plain integers are many times
-faster than arrays, so these plugins are asked row by row (`filtering`, `ranking`); for many rows, by their array
-methods as everybody is. Both must give the same answer.
+It is a state's, the one that `pre_filter` or `pre_score` returned: a state has everything that answers given with it
+depend on. Whatever it does not know, it leaves to the array methods of its plugin, which always give the right answer;
+what it says must be the same. docs/kept-answers.md has the whole of it.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Hashable
 from typing import Any
 
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Rows
+from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
+from stowplan.table.resources import Matrix
 
-#: What a node has and what is taken of it, by row of `table.resources`.
-RowAmounts = tuple[list[int], list[int]]
-
-#: Up to so many rows are faster one by one than as arrays.
+#: Up to so many rows are faster one by one, as plain integers, than as arrays.
 FEW_ROWS = 8
 
 
-class FitsAmounts:
-    """A filter that is decided by amounts."""
+class Incremental:
+    """A state that knows what an answer needs when rows have changed."""
 
-    @abstractmethod
-    def fits(self, state: Any, has: list[int], taken: list[int]) -> bool:
-        """Say whether a node with these amounts can take the pod."""
+    __slots__ = ()
 
-
-class ScoresAmounts:
-    """A score that is decided by amounts, and needs no normalising."""
-
-    def is_by_amounts(self, state: Any) -> bool:
-        """Say whether that holds for a pod of this state."""
-        return True
-
-    @abstractmethod
-    def score_of(self, state: Any, has: list[int], taken: list[int]) -> int:
-        """Return the score of a node with these amounts."""
-
-
-class Successive(ABC):
-    """A state for `filter` that can tell where its answer differs from that of the state before it.
-
-    A pod more in a domain is a new state, but seldom another answer: then only some rows need be asked about again.
-    """
-
-    @abstractmethod
     def changed_rows(self, before: Any, nodes: Nodes) -> Rows | None:
         """Return the rows of all `nodes` where the answer may differ from what it was by `before`; None for all.
 
-        `before` is an earlier state of the same class. Facts of the nodes that have changed meanwhile are none of its
-        concern: who reads them is asked again anyway.
+        A pod more in a domain is a new state, but seldom another answer. `before` is an earlier state of the same
+        class, over the same rows. Facts of the nodes that have changed meanwhile are none of its concern: who reads
+        them is asked again anyway.
         """
+        return None
+
+    @property
+    def is_by_amounts(self) -> bool:
+        """Whether the answer about a row follows from what the node has and what is taken of it, and nothing else.
+
+        A pod that is placed changes just that, on one row. Then the state is asked, `has` and `taken` by resource as in
+        `Nodes.allocatable`: about a handful of rows one by one, about more of them at once.
+        """
+        return False
+
+    def fits(self, has: list[int], taken: list[int]) -> bool:
+        """Say whether a node with these amounts can take the pod."""
+        raise NotImplementedError
+
+    def fits_each(self, has: Matrix, taken: Matrix) -> Mask:
+        """Say it of several nodes. # (resources, nodes)"""
+        raise NotImplementedError
+
+    def score_of(self, has: list[int], taken: list[int]) -> int:
+        """Return the score of a node with these amounts, which needs no normalising."""
+        raise NotImplementedError
+
+    def score_each(self, has: Matrix, taken: Matrix) -> Scores:
+        """Return the scores of several nodes. # (resources, nodes)"""
+        raise NotImplementedError
+
+
+def by_amounts(state: Any) -> Incremental | None:
+    """Return a state that decides by amounts; None if it does not."""
+    return state if isinstance(state, Incremental) and state.is_by_amounts else None
 
 
 class TellsApart:

@@ -12,7 +12,7 @@ import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE, Indifferent, Normalize, PreScore, Score, Skip
 from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, AnswerWatch, ask_normalize, ask_score, clipped, union
-from stowplan.framework.kept.incremental import FEW_ROWS, RowAmounts, ScoresAmounts
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
@@ -20,8 +20,6 @@ from stowplan.table.columns import Mask, Rows, Scores, fitted
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
-
-AmountsOf = dict[int, RowAmounts]
 
 INFEASIBLE = -1
 # So low that no scores bring it up to 0.
@@ -40,17 +38,15 @@ class _Step:
         self.weight = weight
         self.pre_score = pre_score
         self.normalizer = plugin if isinstance(plugin, Normalize) else None
-        self.by_amounts: ScoresAmounts | None = None
+        self.by_amounts: Incremental | None = None
         self.state: Any = None
         self.raw: Scores | None = None
         self.extent = (0, 0)
         self.weighted: Scores | None = None
 
     def prepare(self, state: Any) -> None:
-        """Take a new state. Without a preparation of its own a plugin has none to be asked with row by row."""
-        self.state, self.by_amounts = state, None
-        if isinstance(self.plugin, ScoresAmounts) and not isinstance(state, Skip) and self.plugin.is_by_amounts(state):
-            self.by_amounts = self.plugin
+        """Take a new state."""
+        self.state, self.by_amounts = state, by_amounts(state)
 
 
 class Ranking:
@@ -98,11 +94,8 @@ class Ranking:
                 found[step.plugin.name] = (nothing, nothing, step.weight)
         return found
 
-    def refresh(self, pod: Pod, feasible: Mask, few: Nodes | None = None, amounts: AmountsOf | None = None) -> None:
-        """Bring the total up to date with the table and with the rows that are feasible now.
-
-        `few` and `amounts`: rows that were looked at just before, to be used again if they are the ones needed here.
-        """
+    def refresh(self, pod: Pod, feasible: Mask) -> None:
+        """Bring the total up to date with the table and with the rows that are feasible now."""
         self.nodes.feasible_rows = self.nodes.asked = self._scored.asked = feasible
         is_relaid = self._layout != self._table.layout.position
         has_flipped = self._feasible_position != self._feasible_journal.position
@@ -127,12 +120,10 @@ class Ranking:
             del stale[index]
             is_whole = self._rescore(pod, index, None, feasible) or is_whole
         closed = flipped or NO_MARKS
-        if not self._patch(stale, closed, feasible, amounts or {}):
+        if not self._patch(stale, closed, feasible):
             others = [index for index in range(len(self._steps)) if index not in whole] if closed else list(stale)
             rows = union([*stale.values(), closed])
-            if few is None or few.rows is None or few.rows.tobytes() != rows.tobytes():
-                few = self.nodes.take(rows)
-            is_whole = self._rescore_some(pod, others, few, feasible) or is_whole
+            is_whole = self._rescore_some(pod, others, self.nodes.take(rows), feasible) or is_whole
             if not is_whole:
                 self._sum(rows, feasible)
         if is_whole:
@@ -181,29 +172,45 @@ class Ranking:
         blame = (plugin.name, "PreScore", pod)
         return self._states_watch.ask(index, blame, plugin.pre_score, pod, self.nodes)
 
-    def _patch(self, stale: dict[int, list[int] | None], closed: list[int], feasible: Mask, amounts: AmountsOf) -> bool:
+    def _patch(self, stale: dict[int, list[int] | None], closed: list[int], feasible: Mask) -> bool:
         """See to rows of which only amounts have changed, and to rows that ceased to be feasible, if that is all."""
-        rows: set[int] = set()
+        marked: list[int] = NO_MARKS
         steps = []
         for index, marks in stale.items():
             step = self._steps[index]
-            if marks is None or len(marks) > FEW_ROWS or step.by_amounts is None or step.weighted is None:
+            if marks is None or step.by_amounts is None or step.weighted is None:
                 return False
-            rows.update(marks)
-            steps.append((step.by_amounts, step.state, step.weight, step.weighted))
-        if len(rows) > FEW_ROWS or (closed and not self._keeps_extents(closed, feasible)):
+            if marked is not marks:
+                marked = marked + marks if marked and marked != marks else marks
+            steps.append((step.by_amounts, step.weight, step.weighted))
+        if len(marked) > max(len(feasible), FEW_ROWS) or (closed and not self._keeps_extents(closed, feasible)):
             return False
+        if len(marked) > FEW_ROWS:
+            self._patch_many(marked, steps, feasible)
+        else:
+            self._patch_few(set(marked), steps, feasible)
+        self.total[closed] = INFEASIBLE
+        return True
+
+    def _patch_few(self, rows: set[int], steps: list[tuple[Incremental, int, Scores]], feasible: Mask) -> None:
         for row in rows:
-            has, taken = amounts.get(row) or self._table.resources.amounts(row)
+            has, taken = self._table.resources.amounts(row)
             change = 0
-            for plugin, state, weight, kept in steps:
-                weighted = plugin.score_of(state, has, taken) * weight
+            for state, weight, kept in steps:
+                weighted = state.score_of(has, taken) * weight
                 change += weighted - kept.item(row)
                 kept[row] = weighted
             if feasible[row]:
                 self.total[row] += change
-        self.total[closed] = INFEASIBLE
-        return True
+
+    def _patch_many(self, marks: list[int], steps: list[tuple[Incremental, int, Scores]], feasible: Mask) -> None:
+        rows, has, taken = self._table.resources.gather(marks)
+        total = self.total[rows]
+        for state, weight, kept in steps:
+            weighted = state.score_each(has, taken) * weight
+            total += weighted - kept[rows]
+            kept[rows] = weighted
+        self.total[rows] = np.where(feasible[rows], total, INFEASIBLE)
 
     def _keeps_extents(self, flipped: list[int], feasible: Mask) -> bool:
         """Say whether some rows only ceased to be feasible, and none of them had the lowest or highest score alone."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from stowplan.framework.contract import Reject, reject
-from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.kept.incremental import Incremental
 from stowplan.model.dra import AllocationResult, ClaimConsumer, ResourceClaim
 from stowplan.model.node import Node
 from stowplan.model.node_selector import CompiledNodeSelector
@@ -168,7 +168,7 @@ def signed(pod: Pod, claims: ClaimTracker, has_failed: Callable[[ResourceClaim],
 
 
 @dataclass(frozen=True, slots=True)
-class StateData(Successive):
+class StateData(Incremental):
     """The claims of a pod, and what they are allocated from, as of the version when the pod was prepared."""
 
     claims: PodClaims

@@ -33,7 +33,7 @@ from stowplan.framework.contract import (
     reject,
 )
 from stowplan.framework.handle import Handle
-from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.kept.incremental import Incremental
 from stowplan.framework.remedies import Need, RejectedRows, Variant, with_spec
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.affinity import Affinity, PodAffinity
@@ -253,7 +253,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
 
 @dataclass(frozen=True, slots=True)
-class _RequiredTerms(Successive):
+class _RequiredTerms(Incremental):
     """What filtering needs to know: the pods that matter, by topology domain."""
 
     affinity: tuple[Domains, ...]

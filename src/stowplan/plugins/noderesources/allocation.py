@@ -17,12 +17,12 @@ import msgspec
 import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE
-from stowplan.framework.kept.incremental import FEW_ROWS
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
 from stowplan.model.requests import Requests
 from stowplan.plugins.noderesources.arguments import ResourceSpec
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NON_ZERO_CPU, NON_ZERO_MEMORY
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, NON_ZERO_CPU, NON_ZERO_MEMORY, Matrix
 
 #: How many scores of nodes in different conditions are kept per kind of pod.
 MOST_KNOWN: Final = 4096
@@ -49,32 +49,46 @@ class ResourceShare(msgspec.Struct, frozen=True, gc=False):
 CountServed = Callable[[str, Nodes], tuple[Scores, Scores]]
 
 
-class CountedResources:
+class CountedResources(Incremental):
     """The resources that count in a score for pods of one kind, and the scores given so far.
 
     Nodes with the same room and the same load score the same, and most nodes of a cluster are like many others; not
     so where devices serve a resource: `served` has the row of each such resource in the table, and its name.
     """
 
-    __slots__ = ("_pick", "known", "served", "shares")
+    __slots__ = ("_pick", "known", "rule", "served", "shares")
 
-    def __init__(self, shares: tuple[ResourceShare, ...], served: tuple[tuple[int, str], ...] = ()) -> None:
+    def __init__(
+        self, rule: ScoreRule, shares: tuple[ResourceShare, ...], served: tuple[tuple[int, str], ...] = ()
+    ) -> None:
+        self.rule = rule
         self.shares = shares
         self.served = served
         self.known: dict[NodeAmounts, int] = {}
         self._pick = itemgetter(*(share.row for share in shares)) if shares else lambda _: ()
 
-    def condition(self, has: list[int], taken: list[int]) -> NodeAmounts:
-        """Return what the score of a node depends on."""
-        return self._pick(has), self._pick(taken)
+    @property
+    def is_by_amounts(self) -> bool:
+        return not self.served
 
-    def remember(self, condition: NodeAmounts, score: int) -> int:
-        # What the pods of a node ask for may add up to more than there are numbers for, and the score with it.
-        score = max(0, min(score, MAX_SCORE))
-        if len(self.known) >= MOST_KNOWN:
-            self.known.clear()
-        self.known[condition] = score
+    def score_of(self, has: list[int], taken: list[int]) -> int:
+        """Return the score of one row: remembered, if a row in the same condition has been scored before."""
+        condition = self._pick(has), self._pick(taken)
+        score = self.known.get(condition)
+        if score is None:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            # What the pods of a node ask for may add up to more than there are numbers for, and the score with it.
+            score = max(0, min(self.rule(ONE_ROW, self.shares, has, taken), MAX_SCORE))
+            self.known[condition] = score
         return score
+
+    def score_each(self, has: Matrix, taken: Matrix) -> Scores:
+        scores = self.rule(MANY_ROWS, self.shares, has, taken)
+        if isinstance(scores, np.ndarray):
+            # As for one row; what is too large for an integer could not even be cast.
+            return np.minimum(np.maximum(scores, 0), MAX_SCORE).astype(np.int64, copy=False)
+        return np.full(has.shape[1], scores, dtype=np.int64)
 
 
 def nothing_served(resource: str) -> bool:
@@ -89,11 +103,11 @@ def count_for(
     *,
     is_never_zero: bool,
     serves: Callable[[str], bool] = nothing_served,
-) -> CountedResources:
+) -> tuple[tuple[ResourceShare, ...], tuple[tuple[int, str], ...]]:
     """Return the resources that count for a pod that adds `added`: a scalar resource only if the pod requests it.
 
     `is_never_zero`: cpu and memory are counted with at least 100m and 200Mi for every container. `serves` says whether
-    devices serve a resource.
+    devices serve a resource; those are returned beside.
     """
     served = []
     counted = []
@@ -116,7 +130,7 @@ def count_for(
             case _:
                 continue
         counted.append(ResourceShare(*place, spec.weight))
-    return CountedResources(tuple(counted), tuple(served))
+    return tuple(counted), tuple(served)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,35 +153,23 @@ class Arithmetic:
 ScoreRule = Callable[[Arithmetic, tuple[ResourceShare, ...], Numeric, Numeric], Numeric]
 
 
-def score_rows(rule: ScoreRule, counted: CountedResources, nodes: Nodes) -> Scores:
-    """Return a rule's score of every row, given what the row has and what is requested of it, by resource."""
+def score_rows(counted: CountedResources, nodes: Nodes) -> Scores:
+    """Return the score of every row."""
     if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS:
-        scored = [score_one(rule, counted, has, taken) for has, taken in nodes.amounts()]
-        return np.array(scored, dtype=np.int64)
-    scores = rule(MANY_ROWS, counted.shares, nodes.allocatable, nodes.requested)
-    if isinstance(scores, np.ndarray):
-        # As `remember` does; what is too large for an integer could not even be cast.
-        return np.minimum(np.maximum(scores, 0), MAX_SCORE).astype(np.int64, copy=False)
-    return np.full(len(nodes), scores, dtype=np.int64)
+        return np.array([counted.score_of(has, taken) for has, taken in nodes.amounts()], dtype=np.int64)
+    return counted.score_each(nodes.allocatable, nodes.requested)
 
 
-def score_served(rule: ScoreRule, counted: CountedResources, nodes: Nodes, count: CountServed) -> Scores:
-    """Return a rule's score of every row, where the devices that serve a resource stand in for what a row lacks."""
+def score_served(counted: CountedResources, nodes: Nodes, count: CountServed) -> Scores:
+    """Return the score of every row, where the devices that serve a resource stand in for what a row lacks."""
     allocatable, requested = nodes.allocatable.copy(), nodes.requested.copy()
     for row, name in counted.served:
         has, taken = count(name, nodes)
         is_lacking = allocatable[row] == 0
         allocatable[row] = np.where(is_lacking, has, allocatable[row])
         requested[row] = np.where(is_lacking, taken, requested[row])
-    scores = rule(MANY_ROWS, counted.shares, allocatable, requested)
+    scores = counted.rule(MANY_ROWS, counted.shares, allocatable, requested)
     return np.broadcast_to(np.asarray(scores, dtype=np.int64), len(nodes)).copy()
-
-
-def score_one(rule: ScoreRule, counted: CountedResources, has: list[int], taken: list[int]) -> int:
-    """Return a rule's score of one row: remembered, if a row in the same condition has been scored before."""
-    condition = counted.condition(has, taken)
-    score = counted.known.get(condition)
-    return counted.remember(condition, rule(ONE_ROW, counted.shares, has, taken)) if score is None else score
 
 
 def divisor(amount: Numeric, is_there: Numeric) -> Numeric:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.framework.contract import MAX_SCORE, SKIP, PreScore, Score, Skip
-from stowplan.framework.kept.incremental import ScoresAmounts
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
 from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
@@ -25,7 +24,6 @@ from stowplan.plugins.noderesources.allocation import (
     count_for,
     divisor,
     nothing_served,
-    score_one,
     score_rows,
     score_served,
 )
@@ -39,7 +37,7 @@ NEUTRAL = 75
 DEFAULT_ARGS = NodeResourcesBalancedAllocationArgs()
 
 
-class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
+class NodeResourcesBalancedAllocation(PreScore, Score):
     """Prefer nodes where the pod makes the used fractions of the resources more alike.
 
     Scores: a node is as balanced as the standard deviation of its used fractions is small: 100 if they are all alike.
@@ -64,7 +62,7 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
     def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources | Skip:
         serves = self._served.serves if self._served is not None else nothing_served
         counted = count_for(self._resources, nodes.accounted(pod), nodes, is_never_zero=False, serves=serves)
-        return counted if any(share.amount for share in counted.shares) else SKIP
+        return CountedResources(_improvement, *counted) if any(share.amount for share in counted[0]) else SKIP
 
     def score(self, pod: Pod, nodes: Nodes, state: CountedResources | None) -> Scores:
         # A profile may enable the score without its preparation, which is then made up for here.
@@ -72,15 +70,9 @@ class NodeResourcesBalancedAllocation(PreScore, Score, ScoresAmounts):
         if isinstance(counted, Skip):
             return np.zeros(len(nodes), dtype=np.int64)
         if counted.served and self._served is not None:
-            return score_served(_improvement, counted, nodes, self._served.of)
+            return score_served(counted, nodes, self._served.of)
         scores = _improvement_of_all(counted.shares, nodes)
-        return score_rows(_improvement, counted, nodes) if scores is None else scores
-
-    def is_by_amounts(self, state: CountedResources) -> bool:
-        return not state.served
-
-    def score_of(self, state: CountedResources, has: list[int], taken: list[int]) -> int:
-        return score_one(_improvement, state, has, taken)
+        return score_rows(counted, nodes) if scores is None else scores
 
 
 class Evenness(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ from stowplan.framework.contract import (
     Score,
     reject,
 )
-from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, ScoresAmounts, Successive
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
 from stowplan.framework.pod_groups import PlacedIn
 from stowplan.framework.remedies import Need, RejectedRows
 from stowplan.framework.verdict import WordedError
@@ -51,16 +51,15 @@ from stowplan.plugins.noderesources.allocation import (
     count_for,
     divisor,
     nothing_served,
-    score_one,
     score_rows,
     score_served,
 )
 from stowplan.plugins.noderesources.arguments import LEAST_ALLOCATED, NodeResourcesFitArgs, ScoringStrategy
 from stowplan.plugins.noderesources.placement_score import score_fullness
 from stowplan.plugins.shape_score import MAX_UTILIZATION, UtilizationShapePoint, curve_of
-from stowplan.table.columns import NO_ROWS, Rows, Scores
+from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS, DerivedLines
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS, DerivedLines, Matrix
 
 DEFAULT_ARGS = NodeResourcesFitArgs()
 
@@ -72,7 +71,7 @@ class FitHandle(ClaimsHandle, Protocol):
         """Say whether a pod counts on its node."""
 
 
-class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Requeue, FitsAmounts, ScoresAmounts):
+class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Requeue):
     """Reject nodes without room for the pod; of the others prefer the emptiest, or the fullest.
 
     Rejects: `Too many pods`, and `Insufficient <resource>` for every resource of which the pod requests more than the
@@ -157,45 +156,33 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Reque
         if state is None:
             raise WordedError('error reading "PreFilterNodeResourcesFit" from cycleState: not found')
         is_few = nodes.rows is not None and len(nodes.rows) <= FEW_ROWS
-        if is_few and all(self.fits(state, has, taken) for has, taken in nodes.amounts()):
+        if is_few and all(state.fits(has, taken) for has, taken in nodes.amounts()):
             return
         allocatable, requested = nodes.allocatable, nodes.requested
         for demand in state:
-            has = allocatable[demand.row]
-            is_short = has - requested[demand.row] < demand.amount
-            if demand.is_served:
-                is_short &= has != 0
+            is_short = _is_short(demand, allocatable, requested)
             if np.count_nonzero(is_short):
+                has = allocatable[demand.row]
                 # Evicting pods always makes room for one more, however few the node takes.
                 unresolvable = demand.row != PODS and has < (demand.whole or demand.amount)
                 yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
-    def fits(self, state: Demands, has: list[int], taken: list[int]) -> bool:
-        for demand in state:
-            if has[demand.row] - taken[demand.row] < demand.amount and (has[demand.row] or not demand.is_served):
-                return False
-        return True
-
     def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources:
         serves = self._served.serves if self._served is not None else nothing_served
-        return count_for(self._resources, _container_requests(pod, nodes), nodes, is_never_zero=True, serves=serves)
+        wanted = _container_requests(pod, nodes)
+        counted = count_for(self._resources, wanted, nodes, is_never_zero=True, serves=serves)
+        return CountedResources(self._rule, *counted)
 
     def score(self, pod: Pod, nodes: Nodes, state: CountedResources | None) -> Scores:
         # A profile may enable the score without its preparation.
         counted = self.pre_score(pod, nodes) if state is None else state
         if counted.served and self._served is not None:
-            return score_served(self._rule, counted, nodes, self._served.of)
+            return score_served(counted, nodes, self._served.of)
         scores = score_all(counted.shares, nodes) if self._is_least_allocated else None
-        return score_rows(self._rule, counted, nodes) if scores is None else scores
+        return score_rows(counted, nodes) if scores is None else scores
 
     def score_placements(self, group: OwnGroup, nodes: Nodes, found: Sequence[PlacedIn]) -> Sequence[int]:
         return score_fullness(self._resources, nodes, found, lambda pod: _container_requests(pod, nodes))
-
-    def is_by_amounts(self, state: CountedResources) -> bool:
-        return not state.served
-
-    def score_of(self, state: CountedResources, has: list[int], taken: list[int]) -> int:
-        return score_one(self._rule, state, has, taken)
 
     def events(self) -> tuple[Awaited, ...]:
         return hints.awaited(self._device_classes, self._rules, resizes=self._is_placed is not None)
@@ -216,10 +203,26 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     whole: int = 0
 
 
-class Demands(tuple[Demand, ...], Successive):
+class Demands(tuple[Demand, ...], Incremental):
     """Everything that a node must have free for a pod."""
 
     __slots__ = ()
+
+    @property
+    def is_by_amounts(self) -> bool:
+        return True
+
+    def fits(self, has: list[int], taken: list[int]) -> bool:
+        for demand in self:
+            if has[demand.row] - taken[demand.row] < demand.amount and (has[demand.row] or not demand.is_served):
+                return False
+        return True
+
+    def fits_each(self, has: Matrix, taken: Matrix) -> Mask:
+        is_short = np.zeros(has.shape[1], dtype=bool)
+        for demand in self:
+            is_short |= _is_short(demand, has, taken)
+        return ~is_short
 
     def changed_rows(self, before: Demands, nodes: Nodes) -> Rows | None:
         if len(self) != len(before):
@@ -233,6 +236,11 @@ class Demands(tuple[Demand, ...], Successive):
                 rows = _rows_between(then.amount, now.amount, now.row, nodes)
                 others = np.append(others, rows) if len(rows) else others
         return others
+
+
+def _is_short(demand: Demand, has: Matrix, taken: Matrix) -> Mask:
+    is_short: Mask = has[demand.row] - taken[demand.row] < demand.amount
+    return is_short & (has[demand.row] != 0) if demand.is_served else is_short
 
 
 def _rows_between(one: int, other: int, resource: int, nodes: Nodes) -> Rows:

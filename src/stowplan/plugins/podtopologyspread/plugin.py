@@ -32,7 +32,7 @@ from stowplan.framework.contract import (
     reject,
 )
 from stowplan.framework.handle import Handle
-from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.kept.incremental import Incremental
 from stowplan.framework.remedies import Need, RejectedRows, Variant, with_spec
 from stowplan.framework.verdict import WordedError
 from stowplan.model.affinity import TopologySpreadConstraint
@@ -208,7 +208,7 @@ def _without_spread(keys: tuple[str, ...]) -> Variant:
     return Variant(f"without spreading over {' and '.join(keys)}", drop)
 
 
-class HardConstraints(Successive):
+class HardConstraints(Incremental):
     """The hard constraints of a pod over the whole cluster."""
 
     def __init__(self, by_constraint: tuple[ConstraintDomains, ...]) -> None:

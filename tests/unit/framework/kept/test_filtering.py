@@ -10,12 +10,13 @@ import pytest
 
 from stowplan.framework.contract import SKIP, Filter, Narrowed, PreFilter, Reject, refuse, reject
 from stowplan.framework.kept.filtering import Filtering
-from stowplan.framework.kept.incremental import FEW_ROWS, FitsAmounts, Successive
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Rows
+from stowplan.table.columns import Mask, Rows
 from stowplan.table.nodes import Nodes
+from stowplan.table.resources import Matrix
 from stowplan.testing import make_node, make_pod
 from tests.unit.framework.stand import Stand
 
@@ -206,47 +207,47 @@ def test_without_a_change_nobody_is_asked() -> None:
     assert (world.words(), world.flipped()) == ({"a": "First: x"}, "")
 
 
-def test_rows_that_were_looked_at_and_are_still_feasible_can_be_used_again() -> None:
-    world = World(THREE, Roomy())
-    for number in range(2):
-        world.put(f"p{number}", "b")
-        world.refresh()
-        assert world.filtering.few is not None
-        assert world.filtering.few.all_rows.tolist() == [1]
-    world.put("p2", "b")
-    world.refresh()
-    assert (world.feasible(), world.flipped()) == ("ac", "b")
-
-
-class Roomy(Filter):
-    """Refuses nodes that are full."""
-
-    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
-        yield from self._objections(nodes)
-
-    def _objections(self, nodes: Nodes) -> Iterator[Reject]:
-        full = nodes.requested[nodes.resource("pods")] >= nodes.allocatable[nodes.resource("pods")]
-        if full.any():
-            yield reject(full, "full")
-
-
 # Answers by amounts
 
 
-class Amounts(Roomy, FitsAmounts):
-    """The same, and can say so by the amounts of one node."""
+class Room(Incremental):
+    """Knows by the amounts of a node whether one more pod fits there."""
 
     def __init__(self) -> None:
+        #: How many pods there were on the nodes that it was asked about, one by one and together.
         self.tried: list[int] = []
+        self.several: list[list[int]] = []
+
+    @property
+    def is_by_amounts(self) -> bool:
+        return True
+
+    def fits(self, has: list[int], taken: list[int]) -> bool:
+        self.tried.append(taken[3])
+        return taken[3] < has[3]
+
+    def fits_each(self, has: Matrix, taken: Matrix) -> Mask:
+        self.several.append(taken[3].tolist())
+        fits: Mask = taken[3] < has[3]
+        return fits
+
+
+class Amounts(PreFilter, Filter):
+    """Refuses nodes that are full."""
+
+    def __init__(self) -> None:
+        self.room = Room()
+        self.tried, self.several = self.room.tried, self.room.several
         self.by_array = 0
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Room:
+        return self.room
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         self.by_array += 1
-        yield from self._objections(nodes)
-
-    def fits(self, state: Any, has: list[int], taken: list[int]) -> bool:
-        self.tried.append(taken[3])
-        return taken[3] < has[3]
+        full = nodes.requested[nodes.resource("pods")] >= nodes.allocatable[nodes.resource("pods")]
+        if full.any():
+            yield reject(full, "full")
 
 
 def test_a_row_that_still_fits_by_its_amounts_is_not_asked_about_otherwise() -> None:
@@ -255,8 +256,7 @@ def test_a_row_that_still_fits_by_its_amounts_is_not_asked_about_otherwise() -> 
     world.put("p", "b")
     world.refresh()
     assert (plugin.tried, plugin.by_array) == ([1], 1)
-    assert list(world.filtering.few_amounts) == [1]
-    assert (world.feasible(), world.filtering.few) == ("abc", None)
+    assert world.feasible() == "abc"
 
 
 def test_a_row_that_no_longer_fits_by_its_amounts_is_refused_in_words() -> None:
@@ -314,16 +314,25 @@ def test_amounts_are_looked_at_anew_each_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "by_array"), [pytest.param(FEW_ROWS, 1, id="few rows"), pytest.param(FEW_ROWS + 1, 2, id="one more")]
+    ("rows", "ones", "several"), [pytest.param(FEW_ROWS, 8, 0, id="few rows"), pytest.param(9, 0, 1, id="one more")]
 )
-def test_many_rows_are_asked_about_at_once(rows: int, by_array: int) -> None:
+def test_many_rows_are_asked_about_at_once(rows: int, ones: int, several: int) -> None:
     plugin = Amounts()
     world = World(TWENTY, plugin)
     for name in TWENTY[:rows]:
         world.put(f"p-{name}", name)
     world.refresh()
-    assert plugin.by_array == by_array
+    assert (len(plugin.tried), len(plugin.several), plugin.by_array) == (ones, several, 1)
     assert world.feasible() == "".join(TWENTY)
+
+
+@pytest.mark.parametrize("refused", [pytest.param("b", id="one that fitted"), pytest.param("t", id="one more")])
+def test_of_many_rows_one_that_does_not_fit_is_refused_in_words(refused: str) -> None:
+    world = World(TWENTY, First(), Amounts(), a={"First": "x"})
+    for number, name in enumerate((*TWENTY[1:9], refused, refused, refused, *"aaa")):
+        world.put(f"p-{number}", name)
+    world.refresh()
+    assert world.words() == {"a": "First: x", refused: "Amounts: full"}
 
 
 # What PreFilter says first
@@ -379,7 +388,7 @@ def test_a_pod_that_is_refused_as_a_whole_has_no_word_about_any_node() -> None:
 # States that know what is new about them
 
 
-class Refused(Successive):
+class Refused(Incremental):
     """A state that names the rows to refuse, and knows in which it differs from another."""
 
     def __init__(self, rows: Sequence[int]) -> None:
@@ -457,7 +466,7 @@ def test_a_row_that_a_new_state_frees_goes_on_to_those_behind() -> None:
 
 
 def test_supposed_rows_get_the_first_word_and_nothing_is_kept() -> None:
-    world = World(THREE, First(), Roomy(), Third(), a={"First": "x"}, c={"Third": "z"})
+    world = World(THREE, First(), Amounts(), Third(), a={"First": "x"}, c={"Third": "z"})
     table = world.stand.cache.table
     crowd = [table.shape_of(make_pod(f"p{number}").requests(cpu="1").build()) for number in range(3)]
     rows = np.array([0, 1, 2])
@@ -466,7 +475,7 @@ def test_supposed_rows_get_the_first_word_and_nothing_is_kept() -> None:
     said = [world.filtering.vocabulary.rejections[word] for word in words]
     assert [one and (one.plugin, one.reasons) for one in said] == [
         ("First", ("x",)),
-        ("Roomy", ("full",)),
+        ("Amounts", ("full",)),
         ("Third", ("z",)),
     ]
     assert (world.words(), world.feasible()) == ({"a": "First: x", "c": "Third: z"}, "b")

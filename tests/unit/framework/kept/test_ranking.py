@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stowplan.framework.contract import INDIFFERENT, SKIP, Normalize, Plugin, PreScore, Score
-from stowplan.framework.kept.incremental import FEW_ROWS, ScoresAmounts
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
@@ -18,6 +18,7 @@ from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
+from stowplan.table.resources import Matrix
 from stowplan.testing import make_node, make_pod
 from tests.unit.framework.stand import Stand
 
@@ -340,22 +341,42 @@ def test_what_is_prepared_of_the_feasible_rows_is_prepared_anew_when_they_change
 # Scores by amounts
 
 
-class Emptiest(Score, PreScore, ScoresAmounts):
-    """The fewer pods the better; can say so by the amounts of one node."""
+class Room(Incremental):
+    """How many pods a node may have before it scores nothing; knows the score by the amounts of a node."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        #: How often it was asked about one node, and about several.
+        self.ones = self.several = 0
+
+    @property
+    def is_by_amounts(self) -> bool:
+        return True
+
+    def score_of(self, has: list[int], taken: list[int]) -> int:
+        self.ones += 1
+        return self.most - taken[3]
+
+    def score_each(self, has: Matrix, taken: Matrix) -> Scores:
+        self.several += 1
+        scores: Scores = self.most - taken[3]
+        return scores
+
+
+class Emptiest(Score, PreScore):
+    """The fewer pods the better."""
 
     def __init__(self) -> None:
         self.by_array = 0
+        self.room = Room(10)
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> Any:
-        return 10
+        return self.room
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         self.by_array += 1
-        scores: Scores = state - nodes.requested[nodes.resource("pods")]
+        scores: Scores = self.room.most - nodes.requested[nodes.resource("pods")]
         return scores
-
-    def score_of(self, state: Any, has: list[int], taken: list[int]) -> int:
-        return int(state) - taken[3]
 
 
 def test_rows_of_which_only_amounts_changed_are_scored_one_by_one() -> None:
@@ -396,33 +417,22 @@ def test_rows_whose_amounts_changed_are_patched_while_others_cease_to_be_feasibl
 
 
 @pytest.mark.parametrize(
-    ("rows", "by_array"), [pytest.param(FEW_ROWS, 0, id="few rows"), pytest.param(FEW_ROWS + 1, 1, id="one more")]
+    ("rows", "ones", "several"),
+    [pytest.param(FEW_ROWS, FEW_ROWS, 0, id="few rows"), pytest.param(FEW_ROWS + 1, 0, 1, id="one more")],
 )
-def test_many_rows_are_scored_at_once(rows: int, by_array: int) -> None:
+def test_many_rows_are_scored_at_once(rows: int, ones: int, several: int) -> None:
     emptiest = Emptiest()
-    world = World([{}] * 20, (emptiest, 2))
+    world = World([{"First": row} for row in range(20)], (emptiest, 2), (First(), 1))
+    world.allow(*range(1, 20))
+    world.refresh()
     asked = emptiest.by_array
     for row in range(rows):
         world.put(f"p{row}", row)
-    assert world.refresh() == [18] * rows + [20] * (20 - rows)
-    assert emptiest.by_array - asked == by_array
-
-
-def test_amounts_that_were_gathered_before_serve_scoring_too() -> None:
-    world = World([{}, {}], (Emptiest(), 1))
-    world.put("p", 0)
-    world.ranking.refresh(POD, world.feasible, amounts={0: ([0, 0, 0, 20], [0, 0, 0, 4])})
-    assert world.totals() == [6, 10]
-
-
-def test_rows_that_were_gathered_before_are_used_if_they_are_the_same() -> None:
-    first = First()
-    world = World([{"First": 1}, {"First": 2}, {}], (first, 1))
-    for few, score, total in (([1], 5, [1, 5, 0]), ([0, 2], 7, [1, 7, 0])):
-        world.change(1, First=score)
-        first.asked.clear()
-        world.ranking.refresh(POD, world.feasible, Nodes(world.stand.cache.table, np.array(few)))
-        assert (first.asked, world.totals()) == ([[1]], total)
+    expected = [-1, *(18 + row if row < rows else 20 + row for row in range(1, 20))]
+    assert world.refresh() == expected
+    assert (emptiest.by_array - asked, emptiest.room.ones, emptiest.room.several) == (0, ones, several)
+    world.allow(*range(20))
+    assert world.refresh() == [18, *expected[1:]]
 
 
 # A column that a plugin returns is not written to
