@@ -52,7 +52,7 @@ class UniqueNodeLabelStrategy(msgspec.Struct, rename="camel", forbid_unknown_fie
     label_key: str
 
 
-class Counted(Operation, kw_only=True):
+class CountedOperation(Operation, kw_only=True):
     """A step that is taken for a number of objects."""
 
     count: int | None = None
@@ -69,7 +69,7 @@ class Counted(Operation, kw_only=True):
         return self.count or 0
 
 
-class CreateNodes(Counted, tag="createNodes", kw_only=True):
+class CreateNodes(CountedOperation, tag="createNodes", kw_only=True):
     node_template_path: str | None = None
     node_allocatable_strategy: NodeAllocatableStrategy | None = None
     label_node_prepare_strategy: LabelNodePrepareStrategy | None = None
@@ -81,12 +81,12 @@ class CreateNodes(Counted, tag="createNodes", kw_only=True):
         return msgspec.structs.replace(found, template_params=given.fill(self.template_params))
 
 
-class CreateNamespaces(Counted, tag="createNamespaces", kw_only=True):
+class CreateNamespaces(CountedOperation, tag="createNamespaces", kw_only=True):
     prefix: str = ""
     namespace_template_path: str | None = None
 
 
-class CreatePods(Counted, tag="createPods", kw_only=True):
+class CreatePods(CountedOperation, tag="createPods", kw_only=True):
     """Create pods and wait until they are scheduled; or keep a number of them pending for a while (steady state)."""
 
     count_multiplier_param: str = ""
@@ -138,7 +138,7 @@ class CreatePods(Counted, tag="createPods", kw_only=True):
         return self.collect_metrics
 
 
-class CreatePodSets(Counted, tag="createPodSets", kw_only=True):
+class CreatePodSets(CountedOperation, tag="createPodSets", kw_only=True):
     """The same pods in a number of namespaces."""
 
     namespace_prefix: str = ""
@@ -156,7 +156,7 @@ class CreatePodSets(Counted, tag="createPodSets", kw_only=True):
         ]
 
 
-class CreateAny(Counted, tag="createAny", kw_only=True):
+class CreateAny(CountedOperation, tag="createAny", kw_only=True):
     namespace: str = ""
     template_path: str
     template_params: dict[str, Any] = {}
@@ -170,7 +170,7 @@ class CreateAny(Counted, tag="createAny", kw_only=True):
         return 1 if self.count is None else self.count
 
 
-class UpdateAny(Counted, tag="updateAny", kw_only=True):
+class UpdateAny(CountedOperation, tag="updateAny", kw_only=True):
     namespace: str = ""
     template_path: str
     update_per_second: int = 0
@@ -181,7 +181,7 @@ class UpdateAny(Counted, tag="updateAny", kw_only=True):
         return 1 if self.count is None else self.count
 
 
-class CreatePodGroups(Counted, tag="createPodGroups", kw_only=True):
+class CreatePodGroups(CountedOperation, tag="createPodGroups", kw_only=True):
     namespace: str
     template_path: str
     template_params: dict[str, Any] = {}
@@ -258,7 +258,7 @@ class CreateResourceDriver(Operation, tag="createResourceDriver", kw_only=True):
         return msgspec.structs.replace(self, max_claims_per_node=most, max_claims_per_node_param="")
 
 
-class CreateResourceClaims(Counted, tag="createResourceClaims", kw_only=True):
+class CreateResourceClaims(CountedOperation, tag="createResourceClaims", kw_only=True):
     namespace: str
     template_path: str
 

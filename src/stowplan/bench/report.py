@@ -31,7 +31,7 @@ _ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 _PREFIX: Final = "BenchmarkPerfScheduling/"
 
 
-class Table:
+class ReportTable:
     """A table whose rows are written as they come; no name is cut short."""
 
     def __init__(self, names: Iterable[str]) -> None:

@@ -42,7 +42,7 @@ class MetricsConfig(msgspec.Struct, forbid_unknown_fields=True):
     metrics: dict[str, list[LabelValues] | None]
 
 
-class Workload(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class PerfWorkload(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """A test case with values for its parameters."""
 
     name: str
@@ -63,7 +63,7 @@ class TestCase(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_on
     feature_gates: dict[str, bool] = {}
     metrics_collector_config: MetricsConfig | None = None
     workload_template: list[AnyOperation]
-    workloads: list[Workload]
+    workloads: list[PerfWorkload]
     scheduler_config_path: str = ""
     default_pod_template_path: str | None = None
     labels: list[str] = []
@@ -77,7 +77,7 @@ class Selected:
     #: The file it is written in: paths are meant from there.
     path: Path
     case: TestCase
-    workload: Workload
+    workload: PerfWorkload
 
     @property
     def name(self) -> str:
@@ -124,7 +124,7 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class WorkloadFilter:
     """Which workloads are wanted."""
 
     #: As upstream's label filter: `label` or `+label` must be there, `-label` must not.

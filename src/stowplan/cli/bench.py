@@ -17,7 +17,7 @@ from stowplan.bench import compare as comparing
 from stowplan.bench import report, workloads
 from stowplan.bench.parameters import WorkloadError
 from stowplan.bench.running import TIMEOUT_SECONDS, Outcome, Progress, RunSettings, run_one
-from stowplan.bench.workloads import Selected, Selection
+from stowplan.bench.workloads import Selected, WorkloadFilter
 from stowplan.cli import HelpfulGroup, options, output
 from stowplan.cli.output import BadInputError
 
@@ -76,7 +76,7 @@ def run(ctx: click.Context, /, **given: Any) -> None:
     selected = _select(given)
     gates: FeatureGates = given["gates"]
     outcomes = []
-    table = report.Table(one.name for one in selected) if given["form"] == "table" else None
+    table = report.ReportTable(one.name for one in selected) if given["form"] == "table" else None
     with _progress(len(selected)) as progress:
         settings = RunSettings(
             gates, _configuration(given["config_path"]), given["seed"], given["timeout_seconds"], progress
@@ -127,7 +127,7 @@ def _select(given: dict[str, Any]) -> list[Selected]:
         pattern = re.compile(given["pattern"])
     except re.error as error:
         raise BadInputError(f"--workload {given['pattern']!r}: no regular expression: {error}") from None
-    selection = Selection(tuple(given["labels"].split(",")), pattern)
+    selection = WorkloadFilter(tuple(given["labels"].split(",")), pattern)
     try:
         found = workloads.find(given["path"])
     except WorkloadError as error:
