@@ -20,6 +20,7 @@ SUBCOMMANDS = {
     "explain": "Say why a pod goes where it goes, or nowhere.",
     "queue": "Show who waits to be scheduled, where and why.",
     "nodes": "Show what nodes have left.",
+    "bench": "Run Kubernetes' scheduler benchmark, or compare two runs of it.",
     "config": "Check or show a KubeSchedulerConfiguration.",
 }
 

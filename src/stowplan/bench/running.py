@@ -1,0 +1,140 @@
+"""Runs workloads one after another, each on a cluster and a scheduler of its own, and says what became of each."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from stowplan.app.configuration import read_configuration
+from stowplan.app.process import now, run, steady_clock
+from stowplan.bench.creating import Creator
+from stowplan.bench.device_claims import ClaimController
+from stowplan.bench.executor import Executor
+from stowplan.bench.measuring import DataItem, Measurement
+from stowplan.bench.objects import served_versions
+from stowplan.bench.parameters import WorkloadError
+from stowplan.bench.scheduler import VirtualScheduler
+from stowplan.bench.virtual_api import VirtualApi
+from stowplan.bench.workloads import Selected
+from stowplan.config.errors import ConfigError
+from stowplan.config.feature_gates import GATES, FeatureGateError, FeatureGates, stages_of, with_settings
+from stowplan.framework.registry import RegistryError
+
+#: After how long upstream gives up waiting for pods.
+TIMEOUT_SECONDS: Final = 600.0
+_TOLD_EVERY_SECONDS: Final = 0.2
+
+#: Told what is going on: the workload, what it does, how many are done, of how many.
+Progress = Callable[[str, str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What all workloads of a run have in common."""
+
+    gates: FeatureGates
+    #: The text of a configuration for workloads that name none of their own; None for the defaults.
+    configuration: str | None = None
+    seed: int = 0
+    timeout_seconds: float = TIMEOUT_SECONDS
+    progress: Progress | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one workload."""
+
+    selected: Selected
+    measurements: list[Measurement] = field(default_factory=list)
+    #: Why it could not be run, or did not end as it says; empty if it did.
+    problem: str = ""
+    #: What was not as it says, and made no difference to how it ended.
+    notes: list[str] = field(default_factory=list)
+    events: int = 0
+
+    @property
+    def items(self) -> list[DataItem]:
+        return [item for measurement in self.measurements for item in measurement.items]
+
+    def below_threshold(self) -> list[str]:
+        """Say which measured values are not as good as upstream asks."""
+        threshold, wanted = self.selected.threshold, self.selected.threshold_selector
+        found = []
+        for item in self.items if threshold else ():
+            if item.metric != wanted.name or not wanted.labels.items() <= item.labels.items():
+                continue
+            value = item.data.get(wanted.data_bucket)
+            if value is None or (value >= threshold if wanted.expect_lower else value <= threshold):
+                found.append(f"{item.labels['Name']}: {wanted.name} {wanted.data_bucket} is {value}, not {threshold:g}")
+        return found
+
+
+def run_all(selected: Iterable[Selected], settings: RunSettings) -> Iterator[Outcome]:
+    """Run workloads; each ends with an outcome, whatever goes wrong in it."""
+    for one in selected:
+        yield run_one(one, settings)
+
+
+def run_one(selected: Selected, settings: RunSettings) -> Outcome:
+    """Run one workload on a loop of its own."""
+    outcome = Outcome(selected)
+    try:
+        gates = _gates(selected, settings.gates, outcome.notes)
+        configuration = settings.configuration
+        if selected.case.scheduler_config_path:
+            configuration = selected.file(selected.case.scheduler_config_path).read_text(encoding="utf-8")
+        run(_run(outcome, settings, gates, configuration))
+    except (ConfigError, FeatureGateError, OSError, RegistryError, WorkloadError) as error:
+        outcome.problem = str(error)
+    return outcome
+
+
+async def _run(outcome: Outcome, settings: RunSettings, gates: FeatureGates, configuration: str | None) -> None:
+    steps, parameters = outcome.selected.operations()
+    now_ns = steady_clock()
+    api = VirtualApi(now, random.Random(settings.seed).randrange)
+    ClaimController(api)
+    scheduler = VirtualScheduler(api, read_configuration(configuration, gates), gates, now_ns, settings.seed)
+    creator = Creator(api, outcome.selected, parameters, served_versions(scheduler.kinds))
+    executor = Executor(creator, scheduler, now_ns, settings.timeout_seconds)
+    teller = None
+    scheduler.start()
+    scheduler.tidy()
+    try:
+        if settings.progress is not None:
+            teller = asyncio.get_running_loop().create_task(_tell(settings.progress, outcome.selected.name, executor))
+        await executor.run(steps)
+    finally:
+        if teller is not None:
+            teller.cancel()
+        outcome.measurements = executor.measurements
+        outcome.events = scheduler.events.count
+        await scheduler.stop()
+
+
+async def _tell(progress: Progress, name: str, executor: Executor) -> None:
+    while True:
+        progress(name, *executor.progress)
+        await asyncio.sleep(_TOLD_EVERY_SECONDS)
+
+
+def _gates(selected: Selected, given: FeatureGates, notes: list[str]) -> FeatureGates:
+    """Return the gates of a workload, and those of the command line where it says nothing.
+
+    Some workloads switch gates that the release does not let anybody switch any more: upstream runs these as an older
+    release. There is none to be here, so that is noted and the gate left as it is.
+    """
+    known = stages_of(given.release)
+    settings = {name: name in given.on for name, stage in known.items() if not stage.is_locked}
+    for name, is_on in selected.feature_gates.items():
+        stage = known.get(name)
+        if stage is not None and not stage.is_locked:
+            settings[name] = is_on
+        elif not is_on:
+            notes.append(f"{name} cannot be switched off in {given.release}, and is on")
+        elif stage is None and name not in GATES:
+            notes.append(f"{name} is not known here; if {given.release} has it, it makes no difference")
+    return with_settings(settings, given.release)

@@ -1,0 +1,184 @@
+"""`stowplan bench`: run Kubernetes' scheduler benchmark through the whole flow, and lay two runs side by side."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from stowplan.app.configuration import SourceError, read_text
+from stowplan.bench import compare as comparing
+from stowplan.bench import report, workloads
+from stowplan.bench.parameters import WorkloadError
+from stowplan.bench.running import TIMEOUT_SECONDS, Outcome, Progress, RunSettings, run_one
+from stowplan.bench.workloads import Selected, WorkloadFilter
+from stowplan.cli import HelpfulGroup, options, output
+from stowplan.cli.output import BadInputError
+
+if TYPE_CHECKING:
+    from stowplan.config.feature_gates import FeatureGates
+
+COMPARE: Final = "compare"
+_RUN: Final = "run"
+
+
+class BenchGroup(HelpfulGroup):
+    """A group whose first subcommand need not be written: what is no other one is the path of a benchmark."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args if args[:1] in ([COMPARE], [_RUN]) else [_RUN, *args])
+
+
+@click.group("bench", cls=BenchGroup)
+def command() -> None:
+    """Run Kubernetes' scheduler benchmark, or compare two runs of it."""
+
+
+@command.command(_RUN)
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option(
+    "--labels",
+    default="",
+    metavar="LABEL,-LABEL",
+    help="Labels that a workload must have (label or +label), or must not have (-label).",
+)
+@click.option("--workload", "pattern", default="", metavar="REGEX", help="Run what this is found in: Case/Workload.")
+@options.config
+@options.feature_gates
+@click.option("--seed", default=0, show_default=True, help="Seed of names and of ties between equally good nodes.")
+@click.option(
+    "--timeout",
+    "timeout_seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=TIMEOUT_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long an operation may wait for its pods.",
+)
+@click.option("--check-thresholds", is_flag=True, help="Exit with 1 if a workload does not reach its threshold.")
+@click.option("--output-file", metavar="FILE", type=click.Path(path_type=Path), help="Write the JSON here, too.")
+@click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.pass_context
+def run(ctx: click.Context, /, **given: Any) -> None:
+    """Run the workloads of PATH, a performance-config.yaml or a folder of them, and measure how they are scheduled.
+
+    Each is run in this process: the scheduler as `stowplan run` puts it together, in real time, before an API server in
+    memory, without a wire between them. `stowplan bench compare A.json B.json` lays two runs side by side.
+
+    Exits with 1 if a workload cannot be run or does not end as it says, with 2 if PATH cannot be read.
+    """
+    selected = _select(given)
+    gates: FeatureGates = given["gates"]
+    outcomes = []
+    table = report.ReportTable(one.name for one in selected) if given["form"] == "table" else None
+    with _progress(len(selected)) as progress:
+        settings = RunSettings(
+            gates, _configuration(given["config_path"]), given["seed"], given["timeout_seconds"], progress
+        )
+        click.echo(table.heading()) if table is not None else None
+        for one in selected:
+            outcomes.append(run_one(one, settings))
+            for row in table.rows(outcomes[-1]) if table is not None else ():
+                click.echo(row)
+    data = report.as_data(outcomes, gates.release)
+    if given["output_file"] is not None:
+        _write_file(given["output_file"], json.dumps(data, indent=2))
+    if table is None:
+        output.write_data(data, "json")
+    _write_notes(outcomes)
+    missed = [text for outcome in outcomes for text in outcome.below_threshold()]
+    for text in missed:
+        click.echo(f"below its threshold: {text}", err=True)
+    for outcome in outcomes:
+        if outcome.problem:
+            click.echo(f"not run to its end: {outcome.selected.name}: {outcome.problem}", err=True)
+    if any(outcome.problem for outcome in outcomes) or (missed and given["check_thresholds"]):
+        ctx.exit(1)
+
+
+@command.command(COMPARE)
+@click.argument("left", metavar="A.json", type=click.Path(path_type=Path))
+@click.argument("right", metavar="B.json", type=click.Path(path_type=Path))
+@click.option("--chart", "chart_path", metavar="FILE", type=click.Path(path_type=Path), help="Draw both here, as SVG.")
+def compare(left: Path, right: Path, chart_path: Path | None) -> None:
+    """Lay two runs side by side: what `stowplan bench -o json` wrote, or upstream's benchmark."""
+    try:
+        compared = comparing.compare(report.read_items(left), report.read_items(right))
+    except WorkloadError as error:
+        raise BadInputError(str(error)) from None
+    if not compared:
+        raise BadInputError(f"{left}, {right}: neither says how fast a workload was scheduled")
+    output.write_table(comparing.HEADINGS, (one.row() for one in compared))
+    ratio = comparing.mean_ratio([one.throughput for one in compared])
+    if ratio is not None:
+        click.echo(f"on average (geometric mean) B schedules {ratio:.2f} times as fast as A")
+    if chart_path is not None:
+        _write_file(chart_path, comparing.chart(compared, (left.name, right.name)))
+
+
+def _select(given: dict[str, Any]) -> list[Selected]:
+    try:
+        pattern = re.compile(given["pattern"])
+    except re.error as error:
+        raise BadInputError(f"--workload {given['pattern']!r}: no regular expression: {error}") from None
+    selection = WorkloadFilter(tuple(given["labels"].split(",")), pattern)
+    try:
+        found = workloads.find(given["path"])
+    except WorkloadError as error:
+        raise BadInputError(str(error)) from None
+    selected = [one for one in found if selection.takes(one)]
+    if not selected:
+        raise BadInputError(
+            f"{given['path']}: none of its {len(found)} workloads is selected by --labels and --workload"
+        )
+    return selected
+
+
+def _configuration(path: str | None) -> str | None:
+    try:
+        return None if path is None else read_text(path)
+    except SourceError as error:
+        raise BadInputError(str(error)) from None
+
+
+def _write_notes(outcomes: list[Outcome]) -> None:
+    notes: dict[str, int] = {}
+    for outcome in outcomes:
+        for note in outcome.notes:
+            notes[note] = notes.get(note, 0) + 1
+    output.write_notes(f"{note} ({output.counted(count, 'workload')})" for note, count in notes.items())
+
+
+def _write_file(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Progress | None]:
+    """Draw bars on a terminal: one for the workloads, one for what the current one does."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
+    with Bars(console=Console(stderr=True), transient=True) as bars:
+        whole, part = bars.add_task("workloads", total=total), bars.add_task("", total=None)
+        seen: list[str] = []
+
+        def tell(name: str, what: str, done: int, of: int) -> None:
+            if name not in seen:
+                seen.append(name)
+            bars.update(whole, completed=len(seen) - 1)
+            bars.update(part, description=f"{name} {what}", completed=done, total=of or None)
+
+        yield tell
