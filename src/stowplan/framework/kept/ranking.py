@@ -6,6 +6,7 @@ the total is patched there; only the search for the maximum is new work for a po
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,9 @@ class Ranking:
         flipped = self._flipped() if has_flipped else NO_MARKS
         if is_relaid:
             flipped = self._fit(flipped, feasible)
-        self._refresh_states(pod)
+        restated = self._states_watch.stale()
+        if restated or self._feasible_position < 0:
+            self._refresh_states(pod, restated)
         # By plugin, the rows whose scores are void; None for all.
         stale = self._scores_watch.stale()
         if is_relaid:
@@ -155,12 +158,9 @@ class Ranking:
         """Return the rows that have become or ceased to be feasible; None the first time."""
         return None if self._feasible_position < 0 else self._feasible_journal.since(self._feasible_position)
 
-    def _refresh_states(self, pod: Pod) -> None:
+    def _refresh_states(self, pod: Pod, stale: Container[int]) -> None:
         """Run `pre_score` where what it read has changed."""
-        stale = self._states_watch.stale()
         is_first = self._feasible_position < 0
-        if not stale and not is_first:
-            return
         skipped = [plugin.name for plugin in self._unscored if _is_left_out(self._pre_score(pod, -1, plugin))]
         self._skipped_unscored = frozenset(skipped)
         for index, step in enumerate(self._steps):
@@ -187,13 +187,8 @@ class Ranking:
             return False
         if len(marked) > FEW_ROWS:
             self._patch_many(marked, steps, feasible)
-        else:
-            self._patch_few(set(marked), steps, feasible)
-        self.total[closed] = INFEASIBLE
-        return True
-
-    def _patch_few(self, rows: set[int], steps: list[tuple[Incremental, int, Scores]], feasible: Mask) -> None:
-        for row in rows:
+            marked = NO_MARKS
+        for row in set(marked):
             has, taken = self._table.resources.amounts(row)
             change = 0
             for state, weight, kept in steps:
@@ -202,6 +197,8 @@ class Ranking:
                 kept[row] = weighted
             if feasible[row]:
                 self.total[row] += change
+        self.total[closed] = INFEASIBLE
+        return True
 
     def _patch_many(self, marks: list[int], steps: list[tuple[Incremental, int, Scores]], feasible: Mask) -> None:
         rows, has, taken = self._table.resources.gather(marks)
