@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from stowplan.app.process import Tasks
@@ -25,6 +26,8 @@ from stowplan.model.pod import Pod
 
 #: After so many objects others have their turn.
 _AT_A_TIME: Final = 500
+#: How often somebody who waits looks whether anything is left to wait for.
+_LOOK_SECONDS: Final = 0.1
 _RECREATE: Final = "recreate"
 SCHEDULED: Final = "PodScheduled"
 
@@ -251,7 +254,7 @@ class Executor:
                 with_fault = self._fault or self._scheduler.fault
                 if with_fault is not None:
                     raise WorkloadError(f"the scheduler has ended: {with_fault!r}")
-                await goal.next(0.1)
+                await goal.next(_LOOK_SECONDS)
 
     # Measuring
 
@@ -306,8 +309,10 @@ class Goal:
 
     async def next(self, seconds: float) -> None:
         """Wait until it is reached, but no longer than a while."""
-        if not self.is_reached:
-            await asyncio.wait({asyncio.ensure_future(self._moved.wait())}, timeout=seconds)
+        self._moved.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._moved.wait()
 
     async def reached(self, what: str) -> None:
         """Wait until it is reached; raise WorkloadError, with a pod that is in the way, if it is not in time."""
