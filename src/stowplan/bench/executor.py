@@ -131,15 +131,15 @@ class Executor:
         self._creator.create_namespace(namespace)
         self._pending.setdefault(namespace, 0)
         maker = self._maker(step, namespace)
-        # Made before the clock starts: reading templates is not the scheduler's work.
-        made = [] if step.steady_state else list(maker.make_all(step.number))
+        # Made before the clock starts: reading templates and making up names is not the scheduler's work.
+        made = [] if step.steady_state else [self._api.registered(one) for one in maker.make_all(step.number)]
         if step.collect_metrics:
             self._collect(namespace, matcher(frozenset((namespace,)), {}))
         if step.steady_state:
             await self._keep_steady(step, maker, namespace)
         else:
             goal = self._goal(matcher(frozenset((namespace,)), {}), step.number, is_scheduled)
-            await self._let_pass("pods", map(self._api.create, made), step.number)
+            await self._let_pass("pods", map(self._api.add, made), step.number)
             if step.skip_wait_to_completion:
                 goal.close()
                 self._pending[namespace] += step.number
@@ -245,7 +245,7 @@ class Executor:
         await asyncio.sleep(duration.parse(step.duration).seconds)
 
     def _goal(self, matches: Callable[[Pod], bool], count: int, stage: Callable[[Pod], bool]) -> Goal:
-        return Goal(self._api, lambda pod: matches(pod) and stage(pod), matches, count, self._wait)
+        return Goal(self._api, lambda pod: stage(pod) and matches(pod), matches, count, self._wait)
 
     async def _wait(self, goal: Goal, what: str) -> None:
         async with asyncio.timeout(self._timeout_seconds):
