@@ -20,7 +20,7 @@ from stowplan.bench.measuring import Collector, Measurement
 from stowplan.bench.objects import PodMaker
 from stowplan.bench.parameters import WorkloadError
 from stowplan.bench.scheduler import VirtualScheduler
-from stowplan.bench.virtual_api import VirtualApi
+from stowplan.bench.virtual_api import AlreadyExistsError, VirtualApi
 from stowplan.model import duration
 from stowplan.model.pod import Pod
 
@@ -73,7 +73,7 @@ class Executor:
             for number, step in enumerate(steps):
                 try:
                     await self._takers[type(step)](step, number)
-                except WorkloadError as error:
+                except (AlreadyExistsError, WorkloadError) as error:
                     raise WorkloadError(f"operation {number} ({step.opcode}): {error}") from None
                 if self._fault is not None:
                     raise WorkloadError(f"beside operation {number} ({step.opcode}): {self._fault}")
@@ -209,8 +209,14 @@ class Executor:
         while not step.number or rounds < step.number:
             await asyncio.sleep(step.interval_milliseconds / 1000)
             for one in found:
-                self._api.create(placed_in(one, namespace))
+                self._create_if_new(one, namespace)
             rounds += 1
+
+    def _create_if_new(self, found: Any, namespace: str) -> Any | None:
+        """Create an object, unless there is one of its name: upstream leaves it at that, too."""
+        with suppress(AlreadyExistsError):
+            return self._api.create(placed_in(found, namespace))
+        return None
 
     async def _recreate(self, step: ops.Churn, found: list[Any], namespace: str) -> None:
         there: list[list[Any | None]] = [[None] * step.number for _ in found]
@@ -220,7 +226,7 @@ class Executor:
             for made, one in zip(there, found, strict=True):
                 at = rounds % step.number
                 if made[at] is None:
-                    made[at] = self._api.create(placed_in(one, namespace))
+                    made[at] = self._create_if_new(one, namespace)
                 else:
                     self._api.delete(made[at])
                     made[at] = None

@@ -25,7 +25,7 @@ from stowplan.framework.registry import RegistryError
 
 #: After how long upstream gives up waiting for pods.
 TIMEOUT_SECONDS: Final = 600.0
-_TOLD_EVERY_SECONDS: Final = 0.2
+_TOLD_EVERY_SECONDS: Final = 0.5
 #: So many troubles of one workload are told.
 _MOST_TROUBLES: Final = 3
 

@@ -60,6 +60,7 @@ class VirtualScheduler:
         self.troubles: dict[str, None] = {}
         environment = self.replica.scheduler.environment
         environment.tell = tell_all(self.metrics, self._listen, self.replica.timeline)
+        self._gc_pace = gc.get_threshold()
         self._tasks = Tasks()
         self._cycles: asyncio.Task[None] | None = None
 
@@ -101,6 +102,7 @@ class VirtualScheduler:
         await self._tasks.cancel()
         await self.replica.close()
         gc.unfreeze()
+        gc.set_threshold(*self._gc_pace)
 
 
 class SinkTransport:

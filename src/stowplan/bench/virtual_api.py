@@ -38,6 +38,13 @@ _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 
 
+class AlreadyExistsError(ValueError):
+    """An object of that name is there."""
+
+    def __init__(self, kind: str, key: str) -> None:
+        super().__init__(f'{kind} "{key}" already exists')
+
+
 class VirtualApi:
     """All objects of one cluster. `draw` is for the names that the server makes up: below a number."""
 
@@ -62,7 +69,7 @@ class VirtualApi:
     # Objects come, change and go
 
     def create(self, found: Any) -> Any:
-        """Add an object; return it as the server has it. Raise ValueError if there is one of that name."""
+        """Add an object; return it as the server has it. Raise AlreadyExistsError if there is one of that name."""
         return self.add(self.registered(found))
 
     def add(self, found: Any) -> Any:
@@ -72,7 +79,7 @@ class VirtualApi:
             return found
         kept, key = self._place_of(found)
         if key in kept:
-            raise ValueError(f'{found.kind} "{key}" already exists')
+            raise AlreadyExistsError(found.kind, key)
         kept[key] = found
         self._changed(None, found)
         return found
