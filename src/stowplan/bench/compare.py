@@ -32,8 +32,20 @@ class Compared:
     throughput: tuple[float | None, float | None]
     cpu: tuple[float | None, float | None]
 
-    def row(self) -> tuple[str, ...]:
+    def cells(self) -> tuple[str, ...]:
         return (self.name, *_shown(self.throughput, 0), *_shown(self.cpu, 3))
+
+
+def table(compared: Sequence[Compared]) -> list[str]:
+    """Return the lines of a table; no name is cut short."""
+    rows = [HEADINGS, *(one.cells() for one in compared)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            (row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)))
+        )
+        for row in rows
+    ]
 
 
 def compare(left: Sequence[DataItem], right: Sequence[DataItem]) -> list[Compared]:

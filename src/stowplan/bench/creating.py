@@ -74,9 +74,9 @@ class Creator:
             maker.declared_features = tuple(sorted(f"Feature{one}" for one in range(1, int(features) + 1)))
         for index in range(step.number):
             node, csi_node = maker.make(index, self.api.new_name(""))
-            yield self._create(node)
+            yield self.api.create(node)
             if csi_node is not None:
-                self._create(csi_node)
+                self.api.create(csi_node)
 
     def create_any(self, step: CreateAny | CreatePodGroups | CreateResourceClaims) -> Iterator[Any]:
         """Create objects of a template, one at a time."""
@@ -86,7 +86,7 @@ class Creator:
         env = {} if isinstance(step, CreateResourceClaims) else step.template_params
         for index in range(step.number):
             found = template.make({**env, "Index": index, "Count": step.number})
-            yield self._create(objects.in_namespace(found, step.namespace))
+            yield self.api.create(objects.in_namespace(found, step.namespace))
 
     def update_any(self, step: UpdateAny, index: int) -> None:
         """Update an object to what a template says: first all but its status, then its status."""
@@ -119,13 +119,7 @@ class Creator:
                     "devices": content,
                 }
                 found = decode.convert(ResourceSlice, {"metadata": {"name": node.name}, "spec": spec})
-                yield self._create(found)
-
-    def _create(self, found: Any) -> Any:
-        try:
-            return self.api.create(found)
-        except ValueError as error:
-            raise WorkloadError(str(error)) from None
+                yield self.api.create(found)
 
 
 def _devices(count: int) -> list[dict[str, Any]]:

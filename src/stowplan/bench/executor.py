@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 from stowplan.app.process import Tasks
@@ -19,12 +20,14 @@ from stowplan.bench.measuring import Collector, Measurement
 from stowplan.bench.objects import PodMaker
 from stowplan.bench.parameters import WorkloadError
 from stowplan.bench.scheduler import VirtualScheduler
-from stowplan.bench.virtual_api import VirtualApi
+from stowplan.bench.virtual_api import AlreadyExistsError, VirtualApi
 from stowplan.model import duration
 from stowplan.model.pod import Pod
 
 #: After so many objects others have their turn.
 _AT_A_TIME: Final = 500
+#: How often somebody who waits looks whether anything is left to wait for.
+_LOOK_SECONDS: Final = 0.1
 _RECREATE: Final = "recreate"
 SCHEDULED: Final = "PodScheduled"
 
@@ -70,7 +73,7 @@ class Executor:
             for number, step in enumerate(steps):
                 try:
                     await self._takers[type(step)](step, number)
-                except WorkloadError as error:
+                except (AlreadyExistsError, WorkloadError) as error:
                     raise WorkloadError(f"operation {number} ({step.opcode}): {error}") from None
                 if self._fault is not None:
                     raise WorkloadError(f"beside operation {number} ({step.opcode}): {self._fault}")
@@ -128,15 +131,15 @@ class Executor:
         self._creator.create_namespace(namespace)
         self._pending.setdefault(namespace, 0)
         maker = self._maker(step, namespace)
-        # Made before the clock starts: reading templates is not the scheduler's work.
-        made = [] if step.steady_state else list(maker.make_all(step.number))
+        # Made before the clock starts: reading templates and making up names is not the scheduler's work.
+        made = [] if step.steady_state else [self._api.registered(one) for one in maker.make_all(step.number)]
         if step.collect_metrics:
             self._collect(namespace, matcher(frozenset((namespace,)), {}))
         if step.steady_state:
             await self._keep_steady(step, maker, namespace)
         else:
             goal = self._goal(matcher(frozenset((namespace,)), {}), step.number, is_scheduled)
-            await self._let_pass("pods", map(self._api.create, made), step.number)
+            await self._let_pass("pods", map(self._api.add, made), step.number)
             if step.skip_wait_to_completion:
                 goal.close()
                 self._pending[namespace] += step.number
@@ -206,8 +209,14 @@ class Executor:
         while not step.number or rounds < step.number:
             await asyncio.sleep(step.interval_milliseconds / 1000)
             for one in found:
-                self._api.create(placed_in(one, namespace))
+                self._create_if_new(one, namespace)
             rounds += 1
+
+    def _create_if_new(self, found: Any, namespace: str) -> Any | None:
+        """Create an object, unless there is one of its name: upstream leaves it at that, too."""
+        with suppress(AlreadyExistsError):
+            return self._api.create(placed_in(found, namespace))
+        return None
 
     async def _recreate(self, step: ops.Churn, found: list[Any], namespace: str) -> None:
         there: list[list[Any | None]] = [[None] * step.number for _ in found]
@@ -217,7 +226,7 @@ class Executor:
             for made, one in zip(there, found, strict=True):
                 at = rounds % step.number
                 if made[at] is None:
-                    made[at] = self._api.create(placed_in(one, namespace))
+                    made[at] = self._create_if_new(one, namespace)
                 else:
                     self._api.delete(made[at])
                     made[at] = None
@@ -242,7 +251,7 @@ class Executor:
         await asyncio.sleep(duration.parse(step.duration).seconds)
 
     def _goal(self, matches: Callable[[Pod], bool], count: int, stage: Callable[[Pod], bool]) -> Goal:
-        return Goal(self._api, lambda pod: matches(pod) and stage(pod), matches, count, self._wait)
+        return Goal(self._api, lambda pod: stage(pod) and matches(pod), matches, count, self._wait)
 
     async def _wait(self, goal: Goal, what: str) -> None:
         async with asyncio.timeout(self._timeout_seconds):
@@ -251,7 +260,7 @@ class Executor:
                 with_fault = self._fault or self._scheduler.fault
                 if with_fault is not None:
                     raise WorkloadError(f"the scheduler has ended: {with_fault!r}")
-                await goal.next(0.1)
+                await goal.next(_LOOK_SECONDS)
 
     # Measuring
 
@@ -306,8 +315,10 @@ class Goal:
 
     async def next(self, seconds: float) -> None:
         """Wait until it is reached, but no longer than a while."""
-        if not self.is_reached:
-            await asyncio.wait({asyncio.ensure_future(self._moved.wait())}, timeout=seconds)
+        self._moved.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._moved.wait()
 
     async def reached(self, what: str) -> None:
         """Wait until it is reached; raise WorkloadError, with a pod that is in the way, if it is not in time."""

@@ -67,7 +67,9 @@ class Measurement:
     """What came out of one collection of metrics."""
 
     name: str
+    #: How many of the pods that are measured were scheduled; and of all, for others may go on beside them.
     pods: int
+    all_pods: int
     seconds: float
     cpu_seconds: float
     peak_mebibytes: float
@@ -82,7 +84,7 @@ class Measurement:
 
     @property
     def cpu_milliseconds_a_pod(self) -> float | None:
-        return self.cpu_seconds * 1000 / self.pods if self.pods else None
+        return self.cpu_seconds * 1000 / self.all_pods if self.all_pods else None
 
 
 class Collector:
@@ -103,17 +105,16 @@ class Collector:
             if found is not None:
                 found.reset()
         self._stamps_ns: list[int] = []
+        self._all_pods = 0
         reset_peak()
         self._started_ns = now_ns()
         self._started_cpu = time.process_time()
 
-    @property
-    def scheduled(self) -> int:
-        return len(self._stamps_ns)
-
     def observe(self, old: Pod | None, new: Pod | None) -> None:
-        if new is not None and new.spec.node_name and (old is None or not old.spec.node_name) and self._wanted(new):
-            self._stamps_ns.append(self._now_ns())
+        if new is not None and new.spec.node_name and (old is None or not old.spec.node_name):
+            self._all_pods += 1
+            if self._wanted(new):
+                self._stamps_ns.append(self._now_ns())
 
     def finish(self) -> Measurement:
         """Return what was measured."""
@@ -121,7 +122,8 @@ class Collector:
         ended_ns = self._stamps_ns[-1] if self._stamps_ns else self._now_ns()
         seconds = (ended_ns - self._started_ns) / SECOND_NS
         ratio = last_by_first(self._stamps_ns)
-        found = Measurement(self._name, len(self._stamps_ns), seconds, cpu_seconds, peak_mebibytes(), ratio)
+        counts = (len(self._stamps_ns), self._all_pods)
+        found = Measurement(self._name, *counts, seconds, cpu_seconds, peak_mebibytes(), ratio)
         samples = throughputs(self._stamps_ns, self._started_ns)
         if samples:
             found.items.append(DataItem(_summary(samples), "pods/s", self._labels("SchedulingThroughput")))

@@ -25,7 +25,9 @@ from stowplan.framework.registry import RegistryError
 
 #: After how long upstream gives up waiting for pods.
 TIMEOUT_SECONDS: Final = 600.0
-_TOLD_EVERY_SECONDS: Final = 0.2
+_TOLD_EVERY_SECONDS: Final = 0.5
+#: So many troubles of one workload are told.
+_MOST_TROUBLES: Final = 3
 
 #: Told what is going on: the workload, what it does, how many are done, of how many.
 Progress = Callable[[str, str, int, int], None]
@@ -112,6 +114,7 @@ async def _run(outcome: Outcome, settings: RunSettings, gates: FeatureGates, con
             teller.cancel()
         outcome.measurements = executor.measurements
         outcome.events = scheduler.events.count
+        outcome.notes += [f"{outcome.selected.name}: {text}" for text in list(scheduler.troubles)[:_MOST_TROUBLES]]
         await scheduler.stop()
 
 

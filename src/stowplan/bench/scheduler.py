@@ -20,12 +20,14 @@ from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.bench.virtual_api import VirtualApi, VirtualWriter
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration
+from stowplan.engine.ports import Report, Trouble
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.connections import ApiAnswer
 from stowplan.kube.identity import Credentials
 from stowplan.kube.transport import ApiRequest, IncomingAnswer
 from stowplan.model.meta import ApiObject
 from stowplan.observe.metrics import Metrics
+from stowplan.observe.report_log import log_report, tell_all
 
 #: Below zero there is no limit.
 _UNLIMITED: Final = -1.0
@@ -54,6 +56,11 @@ class VirtualScheduler:
         #: What it watches.
         self.kinds: frozenset[type[ApiObject]] = frozenset(model for model in models if model is not None)
         api.watch(self.replica.watching.take, self.kinds)
+        #: What went wrong beside the scheduling of pods, each once.
+        self.troubles: dict[str, None] = {}
+        environment = self.replica.scheduler.environment
+        environment.tell = tell_all(self.metrics, self._listen, self.replica.timeline)
+        self._gc_pace = gc.get_threshold()
         self._tasks = Tasks()
         self._cycles: asyncio.Task[None] | None = None
 
@@ -76,6 +83,13 @@ class VirtualScheduler:
         """Collect garbage and leave alone what is there, as a scheduler does that has just got to know its cluster."""
         settle_down()
 
+    def _listen(self, report: Report) -> None:
+        """Log what the flow reports, as always, but keep troubles for the outcome."""
+        if isinstance(report, Trouble):
+            self.troubles[report.text] = None
+        else:
+            log_report(report)
+
     @property
     def fault(self) -> BaseException | None:
         """What ended the loop, if it has ended."""
@@ -88,6 +102,7 @@ class VirtualScheduler:
         await self._tasks.cancel()
         await self.replica.close()
         gc.unfreeze()
+        gc.set_threshold(*self._gc_pace)
 
 
 class SinkTransport:

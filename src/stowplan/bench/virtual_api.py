@@ -38,6 +38,13 @@ _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 
 
+class AlreadyExistsError(ValueError):
+    """An object of that name is there."""
+
+    def __init__(self, kind: str, key: str) -> None:
+        super().__init__(f'{kind} "{key}" already exists')
+
+
 class VirtualApi:
     """All objects of one cluster. `draw` is for the names that the server makes up: below a number."""
 
@@ -48,6 +55,8 @@ class VirtualApi:
         self.observers: list[PodObserver] = []
         self._now, self.draw = now, draw
         self._versions, self._uids = count(1), count(1)
+        #: The names that the server has made up, by kind and namespace.
+        self._made_up: set[tuple[str, str]] = set()
         self._tell: Told = lambda old, new: None
         self._watched: frozenset[type] = frozenset()
         #: Whether a binding copies labels of the node to the pod (PodTopologyLabelsAdmission).
@@ -60,14 +69,17 @@ class VirtualApi:
     # Objects come, change and go
 
     def create(self, found: Any) -> Any:
-        """Add an object; return it as the server has it. Raise ValueError if there is one of that name."""
+        """Add an object; return it as the server has it. Raise AlreadyExistsError if there is one of that name."""
+        return self.add(self.registered(found))
+
+    def add(self, found: Any) -> Any:
+        """Add an object that is registered already: what is measured need not wait for that."""
         if isinstance(found, UnknownObject):
             # Nobody here reads it, and none is asked for again.
             return found
-        found = self._registered(found)
         kept, key = self._place_of(found)
         if key in kept:
-            raise ValueError(f'{found.kind} "{key}" already exists')
+            raise AlreadyExistsError(found.kind, key)
         kept[key] = found
         self._changed(None, found)
         return found
@@ -161,17 +173,19 @@ class VirtualApi:
 
     # Keeping and telling
 
-    def _registered(self, found: Any) -> Any:
-        """Return an object with what the server adds to a new one."""
+    def registered(self, found: Any) -> Any:
+        """Return an object with what the server adds to a new one: name, uid, version and time."""
+        if isinstance(found, UnknownObject):
+            return found
         meta = found.metadata
         number = next(self._uids)
         named = meta.name
         if not named:
-            kept, _ = self._place_of(found)
-            within = f"{meta.namespace}/" if meta.namespace else ""
+            within = f"{found.kind}/{meta.namespace}"
             named = self.new_name(meta.generate_name)
-            while f"{within}{named}" in kept:
+            while (within, named) in self._made_up:
                 named = self.new_name(meta.generate_name)
+            self._made_up.add((within, named))
         meta = replace(
             meta,
             name=named,

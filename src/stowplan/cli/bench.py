@@ -35,12 +35,24 @@ class BenchGroup(HelpfulGroup):
         return super().parse_args(ctx, args if args[:1] in ([COMPARE], [_RUN]) else [_RUN, *args])
 
 
+class _Unnamed(click.Context):
+    """The context of a subcommand that need not be written: help shows its usage without it."""
+
+    @property
+    def command_path(self) -> str:
+        return self.parent.command_path if self.parent is not None else super().command_path
+
+
+class _RunCommand(click.Command):
+    context_class = _Unnamed
+
+
 @click.group("bench", cls=BenchGroup)
 def command() -> None:
     """Run Kubernetes' scheduler benchmark, or compare two runs of it."""
 
 
-@command.command(_RUN)
+@command.command(_RUN, cls=_RunCommand)
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option(
     "--labels",
@@ -76,16 +88,16 @@ def run(ctx: click.Context, /, **given: Any) -> None:
     selected = _select(given)
     gates: FeatureGates = given["gates"]
     outcomes = []
+    configuration = _configuration(given["config_path"])
     table = report.ReportTable(one.name for one in selected) if given["form"] == "table" else None
-    with _progress(len(selected)) as progress:
-        settings = RunSettings(
-            gates, _configuration(given["config_path"]), given["seed"], given["timeout_seconds"], progress
-        )
-        click.echo(table.heading()) if table is not None else None
-        for one in selected:
+    if table is not None:
+        click.echo(table.heading())
+    for number, one in enumerate(selected, 1):
+        with _progress(f"{number}/{len(selected)}") as progress:
+            settings = RunSettings(gates, configuration, given["seed"], given["timeout_seconds"], progress)
             outcomes.append(run_one(one, settings))
-            for row in table.rows(outcomes[-1]) if table is not None else ():
-                click.echo(row)
+        for row in table.rows(outcomes[-1]) if table is not None else ():
+            click.echo(row)
     data = report.as_data(outcomes, gates.release)
     if given["output_file"] is not None:
         _write_file(given["output_file"], json.dumps(data, indent=2))
@@ -114,7 +126,8 @@ def compare(left: Path, right: Path, chart_path: Path | None) -> None:
         raise BadInputError(str(error)) from None
     if not compared:
         raise BadInputError(f"{left}, {right}: neither says how fast a workload was scheduled")
-    output.write_table(comparing.HEADINGS, (one.row() for one in compared))
+    for line in comparing.table(compared):
+        click.echo(line)
     ratio = comparing.mean_ratio([one.throughput for one in compared])
     if ratio is not None:
         click.echo(f"on average (geometric mean) B schedules {ratio:.2f} times as fast as A")
@@ -163,22 +176,18 @@ def _write_file(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Progress | None]:
-    """Draw bars on a terminal: one for the workloads, one for what the current one does."""
+def _progress(number: str) -> Iterator[Progress | None]:
+    """Draw a bar on a terminal for as long as a workload runs; it is drawn seldom, for drawing costs time, too."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import Progress as Bars
 
-    with Bars(console=Console(stderr=True), transient=True) as bars:
-        whole, part = bars.add_task("workloads", total=total), bars.add_task("", total=None)
-        seen: list[str] = []
+    with Bars(console=Console(stderr=True), transient=True, auto_refresh=False) as bars:
+        part = bars.add_task(number, total=None)
 
         def tell(name: str, what: str, done: int, of: int) -> None:
-            if name not in seen:
-                seen.append(name)
-            bars.update(whole, completed=len(seen) - 1)
-            bars.update(part, description=f"{name} {what}", completed=done, total=of or None)
+            bars.update(part, description=f"{number} {name} {what}", completed=done, total=of or None, refresh=True)
 
         yield tell
