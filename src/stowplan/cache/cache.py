@@ -89,8 +89,7 @@ class Cache:
         if shape is placed.shape:
             placed.pod = pod
             return
-        self._unplace(placed)
-        self._place(CachedPod(pod, shape, placed.node_name, is_assumed=True))
+        self._replace(placed, CachedPod(pod, shape, placed.node_name, is_assumed=True))
 
     def forget(self, pod: Pod) -> None:
         """Take back `assume`."""
@@ -104,15 +103,15 @@ class Cache:
         """Take in a bound pod: confirm it if it was assumed, correct it if it went elsewhere, replace it if known."""
         known = self._placed.get(pod_id(pod))
         shape = self.table.shape_of(pod)
-        if known is not None:
-            if known.shape is shape and known.node_name == pod.spec.node_name:
-                known.pod, known.is_assumed = pod, False
-                if pod.spec.scheduling_group is not None:
-                    self.groups.seat(pod, known.node_name)
-                self._by_importance.pop(known.node_name, None)
-                return
-            self._unplace(known)
-        self._place(CachedPod(pod, shape, pod.spec.node_name, is_assumed=False))
+        if known is None:
+            self._place(CachedPod(pod, shape, pod.spec.node_name, is_assumed=False))
+        elif known.shape is shape and known.node_name == pod.spec.node_name:
+            known.pod, known.is_assumed = pod, False
+            if pod.spec.scheduling_group is not None:
+                self.groups.seat(pod, known.node_name)
+            self._by_importance.pop(known.node_name, None)
+        else:
+            self._replace(known, CachedPod(pod, shape, pod.spec.node_name, is_assumed=False))
 
     def remove_pod(self, pod: Pod) -> None:
         """Drop a pod, assumed or confirmed; nothing happens if it is not known."""
@@ -158,17 +157,38 @@ class Cache:
         return name in self.table.row_of
 
     def _place(self, placed: CachedPod) -> None:
+        self._enter(placed)
+        row = self.table.row_of.get(placed.node_name)
+        if row is not None:
+            self.table.add_pod(row, placed.shape)
+
+    def _unplace(self, placed: CachedPod) -> None:
+        self._leave(placed)
+        row = self.table.row_of.get(placed.node_name)
+        if row is not None:
+            self.table.remove_pod(row, placed.shape)
+
+    def _replace(self, old: CachedPod, new: CachedPod) -> None:
+        """Put another version of a pod into its place, which may be on another node."""
+        if old.node_name != new.node_name:
+            self._unplace(old)
+            self._place(new)
+            return
+        self._leave(old)
+        self._enter(new)
+        row = self.table.row_of.get(new.node_name)
+        if row is not None:
+            self.table.reshape_pod(row, old.shape, new.shape)
+
+    def _enter(self, placed: CachedPod) -> None:
         identity = pod_id(placed.pod)
         self._placed[identity] = placed
         if placed.pod.spec.scheduling_group is not None:
             self.groups.seat(placed.pod, placed.node_name)
         self._on_node.setdefault(placed.node_name, {})[identity] = placed
         self._by_importance.pop(placed.node_name, None)
-        row = self.table.row_of.get(placed.node_name)
-        if row is not None:
-            self.table.add_pod(row, placed.shape)
 
-    def _unplace(self, placed: CachedPod) -> None:
+    def _leave(self, placed: CachedPod) -> None:
         identity = pod_id(placed.pod)
         del self._placed[identity]
         if placed.pod.spec.scheduling_group is not None:
@@ -178,6 +198,3 @@ class Cache:
         self._by_importance.pop(placed.node_name, None)
         if not neighbours:
             del self._on_node[placed.node_name]
-        row = self.table.row_of.get(placed.node_name)
-        if row is not None:
-            self.table.remove_pod(row, placed.shape)

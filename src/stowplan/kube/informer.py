@@ -16,8 +16,8 @@ from contextlib import suppress
 from stowplan.kube import listing
 from stowplan.kube.backoff import Draw, RetryDelays
 from stowplan.kube.client import Client
-from stowplan.kube.errors import ApiError, ApiStatus, RequestError, TransportError
-from stowplan.kube.listing import BrokenText, Handler, Lines, Listed, ResourceReader, WatchedObjects, WatchEvent
+from stowplan.kube.errors import ApiError, RequestError, TransportError
+from stowplan.kube.listing import BrokenText, Handler, Lines, Listed, ResourceReader, WatchedChange, WatchedObjects
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import ApiRequest, IncomingAnswer
 
@@ -93,12 +93,12 @@ class Informer:
             parameters["resourceVersion"] = version
         async with self._client.stream(self._watch_request(parameters)) as stream:
             self._begin_watch()
-            events = _events(stream)
+            events = _events(stream, self._reader)
             self._take_list(await self._first_events(events))
             async for event in events:
                 self._take(event)
 
-    async def _first_events(self, events: AsyncIterator[WatchEvent]) -> Listed:
+    async def _first_events(self, events: AsyncIterator[WatchedChange]) -> Listed:
         """Collect the list; long silence means that the bookmark which ends it is not going to come."""
         try:
             async with asyncio.timeout(None) as patience:
@@ -121,7 +121,7 @@ class Informer:
         count = 0
         async with self._client.stream(self._watch_request({"resourceVersion": self._version})) as stream:
             self._begin_watch()
-            async for event in _events(stream):
+            async for event in _events(stream, self._reader):
                 self._take(event)
                 count += 1
         if count == 0 and loop.time() - started < _SHORT_WATCH_SECONDS:
@@ -140,9 +140,7 @@ class Informer:
             parameters["fieldSelector"] = self.resource.field_selector
         return ApiRequest("GET", self.resource.path, parameters, silence_seconds=seconds + _GRACE_SECONDS)
 
-    def _take(self, event: WatchEvent) -> None:
-        if event.type == "ERROR":
-            raise ApiError("WATCH", self.resource.path, listing.read_as(ApiStatus, bytes(event.object), "status"))
+    def _take(self, event: WatchedChange) -> None:
         # The version moves only after the change was told, so what was not told comes again.
         self._version = self._reader.apply(event) or self._version
         self._fruitless = self._breaks = 0
@@ -230,19 +228,23 @@ class _NoStreamedList(Exception):  # noqa: N818 - a turn of events, not an error
     """The server took the request for a streamed list for a plain watch."""
 
 
-async def _events(stream: IncomingAnswer) -> AsyncIterator[WatchEvent]:
+async def _events(stream: IncomingAnswer, reader: ResourceReader) -> AsyncIterator[WatchedChange]:
     lines = Lines()
     async for piece in stream.pieces():
         for line in lines.feed(piece):
-            yield listing.read_as(WatchEvent, line, "watch event")
+            yield reader.event(line)
 
 
-async def _resetting(patience: asyncio.Timeout, events: AsyncIterator[WatchEvent]) -> AsyncIterator[WatchEvent]:
+async def _resetting(patience: asyncio.Timeout, events: AsyncIterator[WatchedChange]) -> AsyncIterator[WatchedChange]:
     """Pass events on, each of them a reason to wait for another."""
     loop = asyncio.get_running_loop()
-    patience.reschedule(loop.time() + _INITIAL_SILENCE_SECONDS)
+    heard_at = loop.time()
+    patience.reschedule(heard_at + _INITIAL_SILENCE_SECONDS)
     async for event in events:
-        patience.reschedule(loop.time() + _INITIAL_SILENCE_SECONDS)
+        # To the second is good enough, for a list has many.
+        if loop.time() > heard_at + 1.0:
+            heard_at = loop.time()
+            patience.reschedule(heard_at + _INITIAL_SILENCE_SECONDS)
         yield event
 
 

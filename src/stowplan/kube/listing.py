@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -17,7 +18,10 @@ from stowplan.kube.client import Client
 from stowplan.kube.errors import ApiError, ApiStatus
 from stowplan.kube.resources import ApiResource
 from stowplan.kube.transport import ApiRequest
+from stowplan.model import decode
 from stowplan.model.json_values import MalformedObject
+from stowplan.model.pod import Pod
+from stowplan.model.shared_parts import SharedPodParts
 
 T = TypeVar("T")
 
@@ -27,6 +31,7 @@ _SILENCE_SECONDS = 60.0
 #: Told (None, new) for an object that appeared, (old, new) for one that changed, (old, None) for one that is gone.
 Handler = Callable[[Any | None, Any | None], None]
 _SHOWN_BYTES = 120
+_CHANGES: Final = ("ADDED", "MODIFIED", "DELETED")
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -39,40 +44,72 @@ class Listed:
     pages: int = 0
 
 
+@dataclass(slots=True)
+class WatchedChange:
+    """What a watch event brings: the object, None for a bookmark and for one that cannot be read; and its metadata."""
+
+    type: str
+    found: Any | None
+    metadata: Any
+
+
 class ResourceReader:
     """Reads the objects of one resource into its store."""
 
     def __init__(self, resource: ApiResource, store: WatchedObjects, report: Callable[[str], None]) -> None:
         self.resource = resource
         self._store, self._report = store, report
+        self._parts = SharedPodParts()
+        # Event and object at one go, where the object is of a known type: text is looked at once, not twice.
+        known = resource.model
+        self._whole = decode.decoder(EventOf[known]) if known is not None else None  # type: ignore[valid-type]
 
-    def apply(self, event: WatchEvent) -> str:
-        """Carry out a watch event and return the version it brings."""
+    def event(self, line: bytes) -> WatchedChange:
+        """Read a watch event; raise ApiError if it tells of an error."""
+        if self._whole is not None:
+            # What cannot be read so is read part by part, to say what is wrong with it.
+            with suppress(*decode.FAULTS):
+                whole = self._whole.decode(line)
+                if whole.type in _CHANGES:
+                    return WatchedChange(whole.type, self._shared(whole.object), whole.object.metadata)
+        event = read_as(WatchEvent, line, "watch event")
         data = bytes(event.object)
-        read = self.read(data) if event.type != "BOOKMARK" else None
-        if read is None:
-            return read_outline(data).resource_version
-        if event.type in ("ADDED", "MODIFIED"):
-            self._store.put(read)
-        elif event.type == "DELETED":
-            self._store.remove(read)
-        else:
+        if event.type == "ERROR":
+            raise ApiError("WATCH", self.resource.path, read_as(ApiStatus, data, "status"))
+        if event.type not in (*_CHANGES, "BOOKMARK"):
             raise BrokenText(f"no watch event of a known type but {event.type!r}")
-        version: str = read.metadata.resource_version
+        read = self.read(data) if event.type in _CHANGES else None
+        return WatchedChange(event.type, read, read.metadata if read is not None else read_outline(data))
+
+    def apply(self, change: WatchedChange) -> str:
+        """Carry out what a watch event brings, and return the version it has."""
+        if change.found is not None and change.type == "DELETED":
+            self._store.remove(change.found)
+        elif change.found is not None:
+            self._store.put(change.found)
+        version: str = change.metadata.resource_version
         return version
 
     def read(self, data: bytes) -> Any | None:
         """Read an object; one that cannot be read is reported, and None."""
         try:
-            return self.resource.decode(data)
+            read = self.resource.decode(data)
         except MalformedObject as fault:
             self._report(f"{self.resource.name}: {fault}; until then its last readable version counts")
             return None
+        return self._shared(read)
+
+    def _shared(self, read: Any) -> Any:
+        return self._parts.share(read) if isinstance(read, Pod) else read
 
     def collect(self, objects: dict[str, Any], data: bytes) -> None:
-        """Add an object to a list; one that cannot be read stands there as it was last seen."""
+        """Add an object to a list, as `put_into` does."""
         read = self.read(data)
-        key = key_of(read.metadata if read is not None else read_outline(data))
+        self.put_into(objects, read, read.metadata if read is not None else read_outline(data))
+
+    def put_into(self, objects: dict[str, Any], read: Any | None, metadata: Any) -> None:
+        """Put an object into a list; one that cannot be read stands there as it was last seen."""
+        key = key_of(metadata)
         read = read if read is not None else self._store.objects.get(key)
         if read is not None:
             objects[key] = read
@@ -122,25 +159,17 @@ def _parameters(reader: ResourceReader, size: int, *, version: str = "", next_pa
     return {name: value for name, value in given.items() if value}
 
 
-async def from_stream(reader: ResourceReader, events: AsyncIterator[WatchEvent]) -> Listed:
+async def from_stream(reader: ResourceReader, changes: AsyncIterator[WatchedChange]) -> Listed:
     """Collect the first events of a streamed list, up to the bookmark that ends it."""
     found = Listed({})
-    async for event in events:
-        data = bytes(event.object)
-        match event.type:
-            case "ADDED" | "MODIFIED":
-                reader.collect(found.objects, data)
-            case "DELETED":
-                found.objects.pop(key_of(read_outline(data)), None)
-            case "BOOKMARK":
-                bookmark = read_outline(data)
-                if (bookmark.annotations or {}).get(INITIAL_EVENTS_END) == "true":
-                    found.version = bookmark.resource_version
-                    return found
-            case "ERROR":
-                raise ApiError("WATCH", reader.resource.path, read_as(ApiStatus, data, "status"))
-            case _:
-                raise BrokenText(f"no watch event of a known type but {event.type!r}")
+    async for change in changes:
+        if change.type == "DELETED":
+            found.objects.pop(key_of(change.metadata), None)
+        elif change.type != "BOOKMARK":
+            reader.put_into(found.objects, change.found, change.metadata)
+        elif (change.metadata.annotations or {}).get(INITIAL_EVENTS_END) == "true":
+            found.version = change.metadata.resource_version
+            return found
     raise BrokenText("the streamed list ended before its last bookmark")
 
 
@@ -207,6 +236,13 @@ class WatchEvent(msgspec.Struct):
 
     type: str
     object: msgspec.Raw
+
+
+class EventOf(msgspec.Struct, Generic[T]):
+    """A watch event together with its object."""
+
+    type: str
+    object: T
 
 
 class ListMetadata(msgspec.Struct, rename="camel"):

@@ -22,7 +22,8 @@ from stowplan.model.quantity import Quantity
 
 T = TypeVar("T", bound=Part)
 
-_FAULTS = (msgspec.DecodeError, UnicodeError, RecursionError)
+#: What a decoder raises about text that it cannot read.
+FAULTS = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 class UnknownObject(msgspec.Struct, frozen=True):
@@ -37,14 +38,14 @@ class UnknownObject(msgspec.Struct, frozen=True):
 def decode_as(kind: type[T], data: bytes | str) -> T:
     """Decode one JSON object known to be of that kind, whatever it calls itself: the items of a list say nothing."""
     try:
-        decoded: T = _decoder(kind).decode(data)
+        decoded: T = decoder(kind).decode(data)
         return decoded
-    except _FAULTS as fault:
+    except FAULTS as fault:
         problem = json_values.problem_of(fault)
     # Without a type, to say whose field is wrong; text that cannot even be read so is refused here.
     try:
         content = json_values.read(data)
-    except _FAULTS:
+    except FAULTS:
         raise MalformedObject(f"{kind.__name__}: {problem}; check what wrote it") from None
     return convert(kind, content)
 
@@ -76,12 +77,12 @@ def convert(kind: type[T], content: Any) -> T:
     """Make an object of that kind of decoded JSON or YAML."""
     try:
         return msgspec.convert(content, kind, dec_hook=_read_custom)
-    except _FAULTS:
+    except FAULTS:
         # Slow, and only for objects with a null or a mistake in them.
         pass
     try:
         return msgspec.convert(_without_nulls(content, inspect.type_info(kind)), kind, dec_hook=_read_custom)
-    except _FAULTS as fault:
+    except FAULTS as fault:
         title = json_values.title(content, kind.__name__)
         raise MalformedObject(f"{title}: {json_values.problem_of(fault)}; correct this field") from None
 
@@ -151,7 +152,8 @@ def _write_custom(value: Any) -> Any:
 
 
 @cache
-def _decoder(kind: type[Any]) -> msgspec.json.Decoder[Any]:
+def decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    """Return what reads JSON of a kind, or of something that objects are in; it raises one of FAULTS."""
     return msgspec.json.Decoder(kind, dec_hook=_read_custom, float_hook=json_values.number)
 
 

@@ -65,6 +65,16 @@ class Counts:
             shape.deltas_upto = upto
         return shape.deltas
 
+    def exchange(self, row: int, old: PodShape, new: PodShape) -> None:
+        """Count a pod of a row by its new shape in the columns where that makes a difference."""
+        before, after = self.deltas(old), self.deltas(new)
+        if before != after:
+            change = Counter(dict(after))
+            change.subtract(dict(before))
+            for column, amount in change.items():
+                if amount:
+                    column.add(row, amount)
+
     def _build(self, counted: Counted) -> CountColumn:
         if self._uses.make_room(self._by_rule):
             self.columns = list(self._by_rule.values())
@@ -128,6 +138,12 @@ class Holding:
         if things:
             self.journal.mark(row)
 
+    def exchange(self, row: int, old: PodShape, new: PodShape) -> None:
+        """Count a pod of a row by its new shape, if it holds other things by it."""
+        if self._held.things(old.pod) != self._held.things(new.pod):
+            self.add(row, old, -1)
+            self.add(row, new, 1)
+
     def move(self, source: int, target: int) -> None:
         """Take over that a node has got another row."""
         things = self._on.pop(source, None)
@@ -161,6 +177,10 @@ class Holdings:
     def add(self, row: int, shape: PodShape, pods: int) -> None:
         for holding in self.by_rule.values():
             holding.add(row, shape, pods)
+
+    def exchange(self, row: int, old: PodShape, new: PodShape) -> None:
+        for holding in self.by_rule.values():
+            holding.exchange(row, old, new)
 
     def move(self, source: int, target: int) -> None:
         for holding in self.by_rule.values():

@@ -215,15 +215,36 @@ class Table:
     def remove_pod(self, row: int, shape: PodShape) -> None:
         """Take back `add_pod`."""
         self.resources.add(row, self.amounts_of(shape), np.subtract)
+        self._discount(row, shape)
+        for column, amount in self.counts.deltas(shape):
+            column.add(row, -amount)
+        self.holdings.add(row, shape, -1)
+        self._count_terms(row, shape, -1)
+
+    def reshape_pod(self, row: int, old: PodShape, new: PodShape) -> None:
+        """Count a pod of a row by its new shape. What counts the same for both does not move.
+
+        Binding adds labels to a pod, and its kubelet reports on it: both give it another shape, and hardly ever does
+        anybody count it otherwise. Answers that are kept must not pay for that.
+        """
+        before, after = self.amounts_of(old), self.amounts_of(new)
+        if before.tobytes() != after.tobytes():
+            self.resources.add(row, before, np.subtract)
+            self.resources.add(row, after)
+        self._discount(row, old)
+        new.rows[row] = self.shapes_on[row][new] = new.rows.get(row, 0) + 1
+        self.counts.exchange(row, old, new)
+        self.holdings.exchange(row, old, new)
+        if old.terms != new.terms:
+            self._count_terms(row, old, -1)
+            self._count_terms(row, new, 1)
+
+    def _discount(self, row: int, shape: PodShape) -> None:
         left = shape.rows[row] - 1
         if left:
             shape.rows[row] = self.shapes_on[row][shape] = left
         else:
             del shape.rows[row], self.shapes_on[row][shape]
-        for column, amount in self.counts.deltas(shape):
-            column.add(row, -amount)
-        self.holdings.add(row, shape, -1)
-        self._count_terms(row, shape, -1)
 
     def _count_terms(self, row: int, shape: PodShape, amount: int) -> None:
         for term in shape.terms:

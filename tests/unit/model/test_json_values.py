@@ -46,7 +46,7 @@ def test_an_object_is_an_object() -> None:
     [
         pytest.param(json_values._ANY, id="of any value"),
         pytest.param(json_values._OBJECT, id="of an object"),
-        pytest.param(decode._decoder(Pod), id="of a kind, which may have any value in it"),
+        pytest.param(decode.decoder(Pod), id="of a kind, which may have any value in it"),
     ],
 )
 def test_numbers_are_not_left_to_msgspec(decoder: msgspec.json.Decoder[Any]) -> None:

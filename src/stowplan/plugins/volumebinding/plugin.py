@@ -152,6 +152,9 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     # Which nodes
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> VolumeNeeds | Skip | Rejection:
+        return self._wanted(pod)
+
+    def _wanted(self, pod: Pod) -> VolumeNeeds | Skip | Rejection:
         try:
             claims = find_claims(pod, self._listers)
         except UnusableClaimError as error:
@@ -168,7 +171,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
             if found.error:
                 raise WordedError(found.error)
         for mask, reason in _conflicts(found):
-            if np.count_nonzero(mask):
+            if mask.any():
                 yield reject(mask, reason, unresolvable=True)
 
     # Which of them
@@ -196,16 +199,13 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
         if not pod.spec.volumes:
             return None
-        try:
-            claims = find_claims(pod, self._listers)
-        except UnusableClaimError as error:
-            return refuse(str(error))
-        if claims.immediate:
-            return refuse(UNBOUND_REASON)
-        if not claims.delayed:
+        wanted = self._wanted(pod)
+        if isinstance(wanted, Rejection):
+            return wanted
+        if isinstance(wanted, Skip) or not wanted.delayed:
             return None
         with self._stage("assume"):
-            return self._assume(pod, node_name, self._binder.needs_of(claims))
+            return self._assume(pod, node_name, wanted)
 
     def _assume(self, pod: Pod, node_name: str, wanted: VolumeNeeds) -> Rejection | None:
         node = self._handle.row_of(node_name)
@@ -266,9 +266,8 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
 
 def _conflicts(found: FoundVolumes) -> Iterator[tuple[Mask, str]]:
     yield found.is_out_of_reach, OUT_OF_REACH_REASON
-    if found.lacks_volume is not None and found.lacks_space is not None:
-        yield found.lacks_volume, NO_VOLUME_REASON
-        yield found.lacks_space, NO_SPACE_REASON
+    yield found.lacks_volume, NO_VOLUME_REASON
+    yield found.lacks_space, NO_SPACE_REASON
     yield found.lacks_bound, MISSING_REASON
 
 

@@ -1,0 +1,189 @@
+"""What `stowplan run` costs from its start on: `python -m benchmarks.live [--placed 150000] [--pending 10000]`.
+
+Starts it beside an API server that is a script (`scripted_api.py`), so that little else is measured. Prints the time
+from exec to the first binding, the memory then, and the processor time for each pod that is bound, its confirmation and
+its event included; asserts nothing. Several programs are measured turn about.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from benchmarks.scripted_api import ScriptedApi, ScriptedCluster
+from benchmarks.scripted_objects import HOSTNAME, ZONE, PendingPods
+
+_SELECTOR: Final = {"labelSelector": {"matchLabels": {"app": "web"}}}
+_TERM: Final = {**_SELECTOR, "topologyKey": ZONE}
+#: What the pods that are bound ask for.
+KINDS: Final[Mapping[str, dict[str, Any]]] = MappingProxyType(
+    {
+        "plain": {},
+        "hard spread": {"topologySpreadConstraints": [{**_TERM, "maxSkew": 5, "whenUnsatisfiable": "DoNotSchedule"}]},
+        "soft spread": {
+            "topologySpreadConstraints": [
+                {**_SELECTOR, "topologyKey": HOSTNAME, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}
+            ]
+        },
+        "affinity": {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_TERM]}}},
+    }
+)
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+_KIBI: Final = 1024
+_LOOK_SECONDS: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run: seconds, MiB, and milliseconds of processor time a pod."""
+
+    to_first_binding: float
+    cpu_to_first_binding: float
+    peak_then: int
+    resident_at_end: int
+    cpu_per_pod: float
+    pods_per_second: float
+
+    def __str__(self) -> str:
+        return (
+            f"first binding after {self.to_first_binding:.1f} s ({self.cpu_to_first_binding:.1f} s of CPU time),"
+            f" at most {self.peak_then} MiB by then; {self.cpu_per_pod:.3f} ms of CPU time a pod,"
+            f" {self.pods_per_second:.0f} pods a second; {self.resident_at_end} MiB at the end"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.live")
+    parser.add_argument("--nodes", type=int, default=5_000)
+    parser.add_argument("--placed", type=int, default=150_000, help="pods that run already")
+    parser.add_argument("--pending", type=int, default=10_000, help="pods that wait")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="what they ask for; may be repeated")
+    parser.add_argument("--paged", action="store_true", help="serve lists in pages only, not as streams")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--program", action="append", help="how to call another stowplan, to compare; may be repeated")
+    parser.add_argument("--fail-over", action="store_true", help="measure how soon another replica takes over instead")
+    given = parser.parse_args()
+    programs = given.program or [f"{sys.executable} -m stowplan"]
+    if given.fail_over:
+        for program in programs:
+            for how in (signal.SIGTERM, signal.SIGKILL):
+                cluster = ScriptedCluster(given.nodes, given.placed, PendingPods(1, {}))
+                print(f"{program}, {how.name}: {asyncio.run(fail_over(cluster, program.split(), how))}", flush=True)
+        return
+    for _ in range(given.rounds):
+        for kind in given.kind or ["plain"]:
+            for program in programs:
+                cluster = ScriptedCluster(given.nodes, given.placed, PendingPods(given.pending, KINDS[kind]))
+                run = asyncio.run(measure(cluster, program.split(), is_paged=given.paged))
+                print(f"{program}, {kind}: {run}", flush=True)
+
+
+async def measure(cluster: ScriptedCluster, program: list[str], *, is_paged: bool) -> Run:
+    """Start a scheduler, and end it when all pods are bound and all events written."""
+    api = ScriptedApi(cluster, streams_lists=not is_paged)
+    await api.start()
+    with tempfile.TemporaryDirectory() as folder:
+        flags = [f"--config={_configuration(Path(folder), api.url)}", "--secure-port=0"]
+        started = time.monotonic()
+        process = await _start(program, flags)
+        try:
+            await _until(lambda: bool(cluster.bound), process)
+            to_first, cpu_first = cluster.bound_at[0] - started, _cpu_seconds(process.pid)
+            peak = _memory(process.pid, "VmHWM")
+            await _until(lambda: min(len(cluster.bound), cluster.events) >= cluster.pending.count, process)
+            used = _cpu_seconds(process.pid) - cpu_first
+            took = cluster.bound_at[-1] - cluster.bound_at[0]
+            resident = _memory(process.pid, "VmRSS")
+        finally:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+            await process.wait()
+            await api.stop()
+    count = cluster.pending.count
+    return Run(to_first, cpu_first, peak, resident, 1000 * used / count, count / took if took else 0.0)
+
+
+async def fail_over(cluster: ScriptedCluster, program: list[str], how: signal.Signals) -> str:
+    """End a scheduler that leads while another stands by; say when the other has bound its first pod, and a hundred."""
+    api = ScriptedApi(cluster, streams_lists=True)
+    await api.start()
+    replicas: list[asyncio.subprocess.Process] = []
+    with tempfile.TemporaryDirectory() as folder:
+        flags = [f"--config={_configuration(Path(folder), api.url, elects=True)}", "--secure-port=0"]
+        try:
+            for _ in range(2):
+                replicas.append(await _start(program, flags))
+                await _until(lambda: bool(cluster.bound) and len(cluster.watchers) == len(replicas), replicas[-1])
+            await _until_quiet(replicas[-1].pid)
+            ended = time.monotonic()
+            replicas[0].send_signal(how)
+            await replicas[0].wait()
+            cluster.create_pending(100)
+            await _until(lambda: len(cluster.bound) == cluster.pending.count, replicas[1])
+            first, last = (cluster.bound_at[number] - ended for number in (1, -1))
+        finally:
+            for process in replicas:
+                if process.returncode is None:
+                    process.send_signal(signal.SIGTERM)
+                await process.wait()
+            await api.stop()
+    return f"first binding {first:.2f} s after the end of who led, the hundredth {last:.2f} s"
+
+
+async def _start(program: list[str], flags: list[str]) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(*program, "run", *flags, stderr=asyncio.subprocess.DEVNULL)
+
+
+async def _until_quiet(pid: int) -> None:
+    """Wait until a process has nothing to do any more."""
+    before = -1.0
+    while (used := _cpu_seconds(pid)) - before > 0.05:
+        before = used
+        await asyncio.sleep(3.0)
+
+
+def _configuration(folder: Path, url: str, *, elects: bool = False) -> Path:
+    kubeconfig, configuration = folder / "kubeconfig", folder / "config.yaml"
+    kubeconfig.write_text(
+        f"apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: '{url}'}}}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: ''}}]\ncurrent-context: c\n",
+        encoding="utf-8",
+    )
+    configuration.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        f"clientConnection: {{kubeconfig: {kubeconfig}, qps: 20000, burst: 20000}}\n"
+        f"leaderElection: {{leaderElect: {str(elects).lower()}}}\n",
+        encoding="utf-8",
+    )
+    return configuration
+
+
+async def _until(holds: Any, process: asyncio.subprocess.Process) -> None:
+    while not holds():
+        if process.returncode is not None:
+            raise SystemExit(f"the scheduler ended with code {process.returncode}; see what it said")
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _memory(pid: int, name: str) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) // _KIBI
+
+
+if __name__ == "__main__":
+    main()
