@@ -106,7 +106,10 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Cluste
     replica = cluster.scheduler.replica
     queue = replica.scheduler.state.queue
     entries = [*queue.places.entries.values(), *(queue.groups or ())]
-    held = {entry.pod.key: _why_held(entry) for entry in entries if entry.where in (Place.GATED, Place.INCOMPLETE)}
+    held = {entry.pod.key: _why_gated(entry) for entry in entries if entry.where is Place.GATED}
+    if queue.groups is not None:
+        incomplete = (entry.pod for entry in queue.groups if entry.where is Place.INCOMPLETE)
+        held |= {pod.key: queue.groups.why_incomplete(pod) for pod in incomplete}
     faults = {entry.pod.key: entry.gate_fault for entry in entries if entry.gate_fault}
     cache = replica.scheduler.state.cache
     on_nodes = (one for name in cache.table.row_of for one in cache.pods_on(name))
@@ -116,9 +119,7 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Cluste
     return msgspec.structs.replace(outcome, unmade=find_shortfalls(cluster.api))
 
 
-def _why_held(entry: QueuedPod) -> str:
-    if entry.where is Place.INCOMPLETE:
-        return "its pod group is not there"
+def _why_gated(entry: QueuedPod) -> str:
     reasons = entry.gate_reasons or (entry.group.gate_reasons if entry.group is not None else ())
     return ", ".join(reasons)
 
