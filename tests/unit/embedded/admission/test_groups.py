@@ -8,8 +8,8 @@ import pytest
 
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
-from tests.unit.embedded.admission.doorstep import create, new_api
-from tests.unit.embedded.given import resource
+from tests.unit.embedded.admission.doorstep import create, new_api, pod, refusal_of_new
+from tests.unit.embedded.given import PODS, resource
 
 GROUPS = resource("podgroups.scheduling.k8s.io", "v1beta1")
 OLDER = resource("podgroups.scheduling.k8s.io", "v1alpha3")
@@ -81,3 +81,39 @@ def test_both_versions_show_one_group() -> None:
     shown = api.get(OLDER, "default", "g")
     assert shown["apiVersion"] == "scheduling.k8s.io/v1alpha3"
     assert shown["spec"]["schedulingPolicy"] == GANG
+
+
+# Pods that name a group
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+@pytest.mark.parametrize(
+    ("named", "problem"),
+    [
+        pytest.param(
+            {}, "spec.schedulingGroup.podGroupName: Invalid value: null: must specify one of: `podGroupName`", id="none"
+        ),
+        pytest.param(
+            {"podGroupName": "Bad_Name"},
+            'spec.schedulingGroup.podGroupName: Invalid value: "Bad_Name": a lowercase RFC 1123 subdomain must consist',
+            id="a name that nobody can have",
+        ),
+        pytest.param(
+            {"podGroupName": ""},
+            'spec.schedulingGroup.podGroupName: Invalid value: "": a lowercase RFC 1123 subdomain must consist',
+            id="an empty name",
+        ),
+    ],
+)
+def test_a_pod_names_a_group_that_can_be(named: Object, problem: str, release: str) -> None:
+    refused = refusal_of_new(new_api(ON, release), PODS, pod(schedulingGroup=named))
+    assert refused.code == 422
+    assert problem in refused.message
+
+
+def test_a_pod_of_a_group_has_no_eviction_responders() -> None:
+    responders = [{"name": "example.com/responder", "priority": 1}]
+    both = pod(schedulingGroup={"podGroupName": "g"}, evictionResponders=responders)
+    refused = refusal_of_new(new_api(ON | {"EvictionRequestAPI"}), PODS, both)
+    assert "spec.schedulingGroup: Forbidden: may not be set when evictionResponders is set" in refused.message
+    create(new_api(ON), PODS, both)
