@@ -110,6 +110,8 @@ def validate(resource: Resource, obj: Object, before: Object | None, api: Cluste
             limits.check_claim(resource, obj, api)
         case "priorityclasses.scheduling.k8s.io":
             priority.check_one_default(resource, obj, api)
+        case "podgroups.scheduling.k8s.io":
+            new_objects.check_workload(resource, obj, api)
     if resource.is_namespaced:
         quota.check(resource, obj, before, api)
 
