@@ -156,6 +156,8 @@ def _give(resource: Resource, obj: Object, api: ClusterView) -> None:
             _give_pod(resource, obj, api)
         case "podgroups.scheduling.k8s.io" | "compositepodgroups.scheduling.k8s.io":
             priority.assign_to_group(resource, obj, api)
+            if resource.kind == "PodGroup":
+                new_objects.protect(obj)
         case "nodes":
             new_objects.taint_unless_ready(obj)
         case "namespaces":

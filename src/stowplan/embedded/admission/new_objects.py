@@ -1,7 +1,8 @@
 """What new objects need and are given, kind by kind; pods have a module of their own.
 
 Upstream's plugins for it are NamespaceLifecycle, TaintNodesByCondition, DefaultStorageClass,
-StorageObjectInUseProtection, PodGroupWorkloadExists and, for requests for certificates, the strategy of their registry.
+StorageObjectInUseProtection, PodGroupProtection, PodGroupWorkloadExists and, for requests for certificates, the
+strategy of their registry.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _FINALIZERS: Final = {
     "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
     "PersistentVolume": "kubernetes.io/pv-protection",
+    "PodGroup": "scheduling.k8s.io/podgroup-protection",
 }
 
 
@@ -83,7 +85,7 @@ def assign_storage_class(claim: Object, api: ClusterView) -> None:
 
 
 def protect(obj: Object) -> None:
-    """Give a new claim or volume a finalizer, so that it stays while it is used; its controller takes it off."""
+    """Give a new claim, volume or group of pods a finalizer: it stays while it is used; its controller takes it off."""
     finalizer = _FINALIZERS[obj["kind"]]
     finalizers = obj["metadata"].setdefault("finalizers", [])
     if finalizer not in finalizers:
