@@ -30,13 +30,18 @@ from stowplan.embedded.controllers.persistentvolume import PersistentVolumeClaim
 from stowplan.embedded.controllers.podgc import PodGCController
 from stowplan.embedded.controllers.podgroup_protection import PodGroupProtectionController
 from stowplan.embedded.controllers.replicaset import ReplicaSetController
-from stowplan.embedded.controllers.resourceclaim import PodResourceClaimController, ResourceClaimController
+from stowplan.embedded.controllers.resourceclaim import ResourceClaimController
+from stowplan.embedded.controllers.resourceclaim_templates import (
+    PodGroupResourceClaimController,
+    PodResourceClaimController,
+)
 from stowplan.embedded.controllers.statefulset import StatefulSetController
 from stowplan.embedded.controllers.tainteviction import TaintEvictionController
 from stowplan.embedded.controllers.volume_protection import VolumeProtectionController
 from stowplan.embedded.controllers.volume_provisioning import ProvisioningController
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.informer import SharedInformer
+from stowplan.embedded.informers.pod_groups import has_claims
 from stowplan.embedded.kubelet.heartbeats import Heartbeats
 from stowplan.embedded.kubelet.kubelet import Kubelet, KubeletTiming
 from stowplan.embedded.registry.api import Api
@@ -123,6 +128,8 @@ def _controllers(context: ControllerContext, options: ControllerOptions) -> list
         ResourceClaimController(context),
     ]
     groups = context.groups
+    if groups is not None and has_claims(context.api):
+        at_once.append(PodGroupResourceClaimController(context, groups))
     if options.has_provisioner:
         at_once.append(ProvisioningController(context))
     if options.is_still:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stowplan.embedded.informers.claims import group_of
+from stowplan.embedded.informers.claims import ClaimEntry, entries_of, group_of
 from stowplan.embedded.informers.informer import Extract, Index, SharedInformer
-from stowplan.embedded.informers.metadata import find_resource
+from stowplan.embedded.informers.metadata import ObjectKey, find_resource
 from stowplan.embedded.informers.pods import FINISHED_PHASES
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Resource
@@ -22,6 +22,12 @@ class KnownPodGroup(Extract, frozen=True, gc=False):
 
     uid: str
     is_terminating: bool
+    devices: tuple[ClaimEntry, ...]
+
+    @property
+    def device_claims(self) -> tuple[ObjectKey, ...]:
+        """The claims for devices that are known to be its own or shared."""
+        return tuple((self.namespace, name) for entry in self.devices if (name := entry.claim or entry.made))
 
 
 class GroupMember(Extract, frozen=True, gc=False):
@@ -52,8 +58,14 @@ def group_informers(api: Api) -> GroupInformers | None:
     return GroupInformers(api, resource) if resource is not None else None
 
 
+def has_claims(api: Api) -> bool:
+    """Say whether groups may have claims for devices."""
+    return "DRAWorkloadResourceClaims" in api.catalogue.gates
+
+
 def _read_group(stored: Stored) -> KnownPodGroup:
-    return KnownPodGroup(*stored.key, uid=stored.uid, is_terminating=reading.is_deleted(stored.object))
+    obj = stored.object
+    return KnownPodGroup(*stored.key, uid=stored.uid, is_terminating=reading.is_deleted(obj), devices=entries_of(obj))
 
 
 def _read_member(stored: Stored) -> GroupMember | None:
