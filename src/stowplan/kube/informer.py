@@ -200,8 +200,8 @@ class Informer:
         self._contact.find(self.resource.name)
         problem = error.describe()
         if problem != self.unavailable:
-            remedy = "install what serves it" if error.is_not_found else "grant list and watch"
-            text = f"{problem}; {self._consequence()}; {remedy}, and it will be picked up"
+            granting = "grant list and watch, and it will be picked up"
+            text = f"{problem}; {self._consequence()}; {self.resource.remedy if error.is_not_found else granting}"
             self._report(f"{self.resource.name} cannot be watched: {text}")
         self.unavailable = problem
         if not self.resource.is_essential:

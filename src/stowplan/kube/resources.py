@@ -52,6 +52,8 @@ class ApiResource(msgspec.Struct, frozen=True):
     field_selector: str = ""
     #: Whether nothing can be decided without it.
     is_essential: bool = False
+    #: The feature gate that an API server needs to serve it.
+    gate: str = ""
 
     @property
     def name(self) -> str:
@@ -72,6 +74,17 @@ class ApiResource(msgspec.Struct, frozen=True):
         """One object; namespace "" for those that have none."""
         within = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
         return f"{self.prefix}/{within}{self.plural}/{quote(name, safe='')}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do where it is not served."""
+        version = self.prefix.removeprefix("/apis/")
+        group = version.partition("/")[0]
+        if group == COMMUNITY_GROUP or not group.endswith(".k8s.io"):
+            return "install what serves it, and it will be picked up"
+        gate = f"--feature-gates={self.gate}=true " if self.gate else ""
+        serving = f"start the API server with {gate}--runtime-config={version}=true, and it will be picked up"
+        return f"{serving}; if it is of another release, start the scheduler without --emulated-version"
 
     def decode(self, data: bytes) -> Any:
         """Read one object; raise MalformedObject if it cannot be read."""
@@ -105,10 +118,16 @@ PODS = ApiResource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.ph
 
 #: Where 1.36 has the rules that taint devices.
 BETA_TAINT_RULES = ApiResource(
-    "DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules", BetaDeviceTaintRule
+    "DeviceTaintRule",
+    "/apis/resource.k8s.io/v1beta2",
+    "devicetaintrules",
+    BetaDeviceTaintRule,
+    gate="DRADeviceTaintRules",
 )
 #: Where 1.36 has pod groups.
-ALPHA_POD_GROUPS = ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup)
+ALPHA_POD_GROUPS = ApiResource(
+    "PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup, gate="GenericWorkload"
+)
 
 #: Another API than Kubernetes' own has pod groups, too; their kind is the same.
 COMMUNITY_POD_GROUP = "CommunityPodGroup"
@@ -137,9 +156,13 @@ RESOURCES: Mapping[str, ApiResource] = MappingProxyType(
             ApiResource("ResourceSlice", _RESOURCE, "resourceslices", ResourceSlice),
             ApiResource("DeviceClass", _RESOURCE, "deviceclasses", DeviceClass),
             ApiResource("DeviceTaintRule", _RESOURCE, "devicetaintrules", DeviceTaintRule),
-            ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1beta1", "podgroups", PodGroup),
+            ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1beta1", "podgroups", PodGroup, gate="GenericWorkload"),
             ApiResource(
-                "CompositePodGroup", "/apis/scheduling.k8s.io/v1alpha3", "compositepodgroups", CompositePodGroup
+                "CompositePodGroup",
+                "/apis/scheduling.k8s.io/v1alpha3",
+                "compositepodgroups",
+                CompositePodGroup,
+                gate="CompositePodGroup",
             ),
         )
     }
