@@ -14,7 +14,7 @@ from stowplan.cli import options, output
 from stowplan.cli.inputs import find_pod, in_queue_order, make_cluster, put_in, read_objects
 from stowplan.cli.output import BadInputError
 from stowplan.engine.failure import Chosen, Failed, Refused, Result
-from stowplan.framework.gangs import Gang, gang_of
+from stowplan.framework.gangs import Gang, gang_of, group_gates
 from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
@@ -55,8 +55,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
     FILEs hold Kubernetes objects in YAML or JSON, and are checked and completed as by an API server: nodes, pods,
     workloads, whose pods are made, and whatever else scheduling reads. A folder stands for the files in it, - for the
-    standard input. Exits with 1 if a pod was refused or its attempt
-    failed, with 2 if nothing could be scheduled.
+    standard input. Exits with 1 if a pod was refused, its group lacks pods or its attempt failed, with 2 if nothing
+    could be scheduled.
     """
     cluster, notes = make_cluster(given)
     output.write_notes((*notes, *_unasked_plugins(cluster.profiles.values())))
@@ -82,9 +82,16 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     else:
         shown = [summary(explanation, given["top"]) for explanation in explanations]
         output.write_data({**_as_data(results, inputs.unmade), "explanations": shown}, given["form"])
-    is_good = not inputs.unmade and not any(isinstance(one, Refused | Failed) for one in results)
+    is_good = not inputs.unmade and not any(_is_bad(cluster, one) for one in results)
     if not is_good and not given["allow_refused"]:
         ctx.exit(1)
+
+
+def _is_bad(cluster: Cluster, result: Result | Gated) -> bool:
+    """Say whether a pod that ought to have a node has none; one whose group is not complete ought to."""
+    if isinstance(result, Gated):
+        return result.rejection.plugin in group_gates(cluster.profile_of(result.pod))
+    return not isinstance(result, Chosen)
 
 
 def _why_nothing(inputs: FileCluster) -> str:

@@ -186,13 +186,19 @@ def test_a_gang_of_the_communitys_of_which_too_few_fit_is_not_placed_at_all() ->
         ),
         pytest.param(
             (team(3), mate(0, 1), mate(1, 1)),
-            (0, {"placements": [], "refused": [], "held": ["default/t-0", "default/t-1"]}),
+            (1, {"placements": [], "refused": [], "held": ["default/t-0", "default/t-1"]}),
             id="it is not complete",
         ),
     ],
 )
 def test_a_gang_of_the_communitys_is_placed_as_in_a_cluster(objects: tuple[str, ...], expected: Any) -> None:
     assert scheduled(*objects) == expected
+
+
+def test_a_gang_that_lacks_pods_is_as_bad_as_a_refusal() -> None:
+    result = run("schedule", "-", GATES, objects=(gang(2), POD))
+    told = "held back default/train-0: waiting for minCount pods from a gang to appear in scheduling queue"
+    assert (result.exit_code, told in result.output) == (1, True), result.output
 
 
 def test_how_many_nodes_would_have_done_is_left_open_for_a_pod_of_a_group() -> None:
