@@ -23,7 +23,7 @@ from stowplan.app import objects
 from stowplan.app.configuration import ConfigurationLike, as_configuration, as_gates, installed_plugins
 from stowplan.app.objects import PendingPods, check_pod, read_yaml
 from stowplan.app.plugin_handle import PluginHandle
-from stowplan.app.pod_groups import GroupDesk, condition_of_groups
+from stowplan.app.pod_groups import GroupDesk, condition_of_groups, membership
 from stowplan.app.pod_groups import root_of as group_root_of
 from stowplan.app.process import PrivateLoop
 from stowplan.cache.cache import Cache, CachedPod
@@ -265,7 +265,11 @@ class Cluster:
         if self.extenders:
             nodes = feasible_nodes(self.field, profile, pod)
             hearing = self._loop.run(ask_extenders(self.extenders, pod, nodes), self.extenders)
-        return explain(self.field, profile, pod, hearing)
+        return replace(explain(self.field, profile, pod, hearing), group=self.membership(pod))
+
+    def membership(self, pod: Pod) -> str:
+        """Say which group a pod is in, and how that stands; nothing if it is in none."""
+        return membership(self.cache, self.feature_gates, self.profile_of(pod), pod)
 
     def placed(self, pod: Pod) -> CachedPod | None:
         return self.cache.placed(pod)

@@ -20,13 +20,13 @@ from stowplan.engine.group_attempt import GroupResult, GroupTry, Results, TriedM
 from stowplan.engine.group_tree import GroupNode, problem_with, tree_of
 from stowplan.engine.group_trial import ClusterTrial
 from stowplan.engine.parts import ActivePolicy
-from stowplan.framework.gangs import Gang
-from stowplan.framework.pod_groups import GroupAttempt
+from stowplan.framework.gangs import Gang, has_gangs
+from stowplan.framework.pod_groups import GroupAttempt, has_groups
 from stowplan.framework.post_filter import run_group_post_filter
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary
 from stowplan.model.pod import Pod, pod_id
-from stowplan.model.pod_group import GroupKey, own_group
+from stowplan.model.pod_group import CommunityPodGroup, GroupKey, PodGroup, community_group, own_group
 from stowplan.observe.group_explanation import GroupExplanation, PlacementReport
 from stowplan.queue.entry import QueuedPod
 from stowplan.table.nodes import Nodes
@@ -42,6 +42,25 @@ def root_of(cache: Cache, pod: Pod) -> GroupKey | None:
     key = own_group(pod)
     root = cache.groups.tree_of(key) if key is not None else None
     return root.group_key if root is not None else None
+
+
+def membership(cache: Cache, gates: FeatureGates, profile: Profile, pod: Pod) -> str:
+    """Say which group a pod is in, of either flavour, and how that stands; nothing if it is in none that counts."""
+    key = own_group(pod) if has_groups(gates) else None
+    if key is None:
+        key = community_group(pod) if has_gangs(profile) else None
+    if key is None:
+        return ""
+    group = cache.groups.get(key)
+    if group is None:
+        return f"It is in {key}, which is not there."
+    members = cache.groups.members(key)
+    placed = sum(cache.placed(one) is not None for one in members)
+    needed = max(1, group.spec.min_member if isinstance(group, CommunityPodGroup) else group.spec.min_count)
+    verb = "is" if needed == 1 else "are"
+    said = f"It is in {key}: {placed} of {len(members)} pods have a node, {needed} {verb} needed."
+    root = root_of(cache, pod) if isinstance(group, PodGroup) else None
+    return f"{said} That is a part of {root}." if root is not None and root != key else said
 
 
 def plant(cache: Cache, policy: ActivePolicy, root: GroupKey, pods: Sequence[Pod]) -> GroupNode | str:
