@@ -60,6 +60,10 @@ class Informer:
         self._breaks = 0
         self._reported = ""
 
+    def read_as(self, resource: ApiResource) -> None:
+        """Read objects that come from now on as the same resource, otherwise described, says."""
+        self.resource = self._reader.resource = resource
+
     async def settled(self) -> None:
         """Wait until the resource is in step, or known to be unavailable where others do without it."""
         await self._settled.wait()

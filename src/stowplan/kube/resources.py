@@ -6,7 +6,7 @@ asks for, whose objects stay the dicts they came as.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from stowplan.model.meta import ApiObject, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, CommunityPodGroup, CompositePodGroup, PodGroup
+from stowplan.model.received import with_text
 from stowplan.model.storage import (
     CSIDriver,
     CSINode,
@@ -52,6 +53,8 @@ class ApiResource(msgspec.Struct, frozen=True):
     field_selector: str = ""
     #: Whether nothing can be decided without it.
     is_essential: bool = False
+    #: Which objects keep the text that they came as; None for none, which costs nothing.
+    keeps_text: Callable[[Any], bool] | None = None
     #: The feature gate that an API server needs to serve it.
     gate: str = ""
 
@@ -88,7 +91,10 @@ class ApiResource(msgspec.Struct, frozen=True):
 
     def decode(self, data: bytes) -> Any:
         """Read one object; raise MalformedObject if it cannot be read."""
-        return decode.decode_as(self.model, data) if self.model is not None else _decode_dynamic(self.kind, data)
+        if self.model is None:
+            return _decode_dynamic(self.kind, data)
+        read = decode.decode_as(self.model, data)
+        return read if self.keeps_text is None or not self.keeps_text(read) else with_text(read, data)
 
 
 def _decode_dynamic(kind: str, data: bytes) -> DynamicObject:
