@@ -23,7 +23,7 @@ from stowplan.app import objects
 from stowplan.app.configuration import ConfigurationLike, as_configuration, as_gates, installed_plugins
 from stowplan.app.objects import PendingPods, check_pod, read_yaml
 from stowplan.app.plugin_handle import PluginHandle
-from stowplan.app.pod_groups import GroupDesk, condition_of_groups
+from stowplan.app.pod_groups import GroupDesk, condition_of_groups, membership
 from stowplan.app.pod_groups import root_of as group_root_of
 from stowplan.app.process import PrivateLoop
 from stowplan.cache.cache import Cache, CachedPod
@@ -40,6 +40,7 @@ from stowplan.engine.scheduling_cycle import ALL_NODES, ChoiceInputs, RandomTie,
 from stowplan.extender.client import connect
 from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
+from stowplan.framework.gangs import Gang, gang_of
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import Profile
@@ -177,18 +178,41 @@ class Cluster:
         return result
 
     def schedule_group(self, pods: Sequence[Pod]) -> list[Result | Gated]:
-        """Place pending pods of one pod group together, as many as fit if that is enough for the group, or none."""
+        """Place pending pods of one pod group together, as many as fit if that is enough for the group, or none.
+
+        The group is one of Kubernetes' own, or, where a profile has the plugin Coscheduling, one of the community's.
+        """
+        is_own = pods[0].spec.scheduling_group is not None and has_groups(self.feature_gates)
+        gang = None if is_own else gang_of(self.profile_of(pods[0]), pods[0])
+        if isinstance(gang, Gang):
+            return self._schedule_gang(gang, pods)
         gates = [profile.run_pre_enqueue(pod) for pod in pods for profile in (self.profile_of(pod),)]
         shut, root = next(filter(None, gates), None), group_root_of(self.cache, pods[0])
         if shut is not None:
             return [Gated(pod, gate or shut) for pod, gate in zip(pods, gates, strict=True)]
         if root is None:
             raise LookupError(f"pod {pods[0].key!r}: its pod group is not known; add it first")
-        found: list[Result | Gated] = [*self._run(self._groups().schedule(root, pods))]
-        for one in found:
+        return self._without_placed(self._run(self._groups().schedule(root, pods)))
+
+    def _schedule_gang(self, gang: Gang, pods: Sequence[Pod]) -> list[Result | Gated]:
+        """Place the pods of a gang of the community's; those that something else holds back are not tried."""
+        desk = self._groups()
+        if desk.has_enough(gang):
+            return [self.schedule(pod) for pod in pods]
+        gates = {pod.key: self.profile_of(pod).run_pre_enqueue(pod) for pod in pods}
+        ready = [pod for pod in pods if gates[pod.key] is None]
+        tried = self._without_placed(self._run(desk.schedule_gang(gang, ready))) if ready else []
+        found = {one.pod.key: one for one in tried}
+        return [
+            found[pod.key] if gate is None else Gated(pod, gate) for pod, gate in zip(pods, gates.values(), strict=True)
+        ]
+
+    def _without_placed(self, results: Sequence[Result]) -> list[Result | Gated]:
+        """Note that pods which have a node wait no more."""
+        for one in results:
             if isinstance(one, Chosen):
                 self._pending.delete(one.pod, 0)
-        return found
+        return [*results]
 
     def explain_group(self, pods: Sequence[Pod]) -> GroupExplanation:
         """Say where pending pods of one pod group could go together, what is missing, and whom they would evict."""
@@ -241,7 +265,11 @@ class Cluster:
         if self.extenders:
             nodes = feasible_nodes(self.field, profile, pod)
             hearing = self._loop.run(ask_extenders(self.extenders, pod, nodes), self.extenders)
-        return explain(self.field, profile, pod, hearing)
+        return replace(explain(self.field, profile, pod, hearing), group=self.membership(pod))
+
+    def membership(self, pod: Pod) -> str:
+        """Say which group a pod is in, and how that stands; nothing if it is in none."""
+        return membership(self.cache, self.feature_gates, self.profile_of(pod), pod)
 
     def placed(self, pod: Pod) -> CachedPod | None:
         return self.cache.placed(pod)

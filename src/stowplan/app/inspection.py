@@ -9,6 +9,7 @@ They are asked over HTTP, at the paths that `serving/debug_pages.py` names.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeAlias, TypeVar
@@ -129,9 +130,9 @@ class Inspection:
             placed.node_name if placed is not None else "", view.of(pod), self._replica.timeline.tries(pod), now_ns
         )
         pending = as_pending(pod)
-        profile = _profile(cluster, pending)
+        profile, group = _profile(cluster, pending), cluster.membership(pending)
         with _without(cache, pod):
-            return explain(cluster.field, profile, pending, hearing), story
+            return dataclasses.replace(explain(cluster.field, profile, pending, hearing), group=group), story
 
     def _find(self, key: str) -> Pod:
         key = key if "/" in key else f"default/{key}"

@@ -1,7 +1,8 @@
 """Pod groups without a queue: what a library or a command line makes of the pods of one group, and why.
 
-The same attempt as in the live scheduler (`engine/group_attempt.py`), but nobody waits and nobody is evicted: a group
-that does not fit changes nothing. `explain_group` tries every placement, and asks what making room would come to.
+The same attempts as in the live scheduler (`engine/group_attempt.py`, and for gangs of the community's
+`engine/gang_attempt.py`), but nobody waits and nobody is evicted: a group that does not fit changes nothing.
+`explain_group` tries every placement, and asks what making room would come to.
 """
 
 from __future__ import annotations
@@ -12,18 +13,20 @@ import numpy as np
 
 from stowplan.cache.cache import Cache
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.engine import binding_cycle
+from stowplan.engine import binding_cycle, gang_attempt
 from stowplan.engine.failure import Chosen, Failed, Refused, Result
+from stowplan.engine.gang_attempt import PlacedMember, UnplacedMember
 from stowplan.engine.group_attempt import GroupResult, GroupTry, Results, TriedMember
 from stowplan.engine.group_tree import GroupNode, problem_with, tree_of
 from stowplan.engine.group_trial import ClusterTrial
 from stowplan.engine.parts import ActivePolicy
-from stowplan.framework.pod_groups import GroupAttempt
+from stowplan.framework.gangs import Gang, has_gangs
+from stowplan.framework.pod_groups import GroupAttempt, has_groups
 from stowplan.framework.post_filter import run_group_post_filter
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary
 from stowplan.model.pod import Pod, pod_id
-from stowplan.model.pod_group import GroupKey, own_group
+from stowplan.model.pod_group import CommunityPodGroup, GroupKey, PodGroup, community_group, own_group
 from stowplan.observe.group_explanation import GroupExplanation, PlacementReport
 from stowplan.queue.entry import QueuedPod
 from stowplan.table.nodes import Nodes
@@ -39,6 +42,25 @@ def root_of(cache: Cache, pod: Pod) -> GroupKey | None:
     key = own_group(pod)
     root = cache.groups.tree_of(key) if key is not None else None
     return root.group_key if root is not None else None
+
+
+def membership(cache: Cache, gates: FeatureGates, profile: Profile, pod: Pod) -> str:
+    """Say which group a pod is in, of either flavour, and how that stands; nothing if it is in none that counts."""
+    key = own_group(pod) if has_groups(gates) else None
+    if key is None:
+        key = community_group(pod) if has_gangs(profile) else None
+    if key is None:
+        return ""
+    group = cache.groups.get(key)
+    if group is None:
+        return f"It is in {key}, which is not there."
+    members = cache.groups.members(key)
+    placed = sum(cache.placed(one) is not None for one in members)
+    needed = max(1, group.spec.min_member if isinstance(group, CommunityPodGroup) else group.spec.min_count)
+    verb = "is" if needed == 1 else "are"
+    said = f"It is in {key}: {placed} of {len(members)} pods have a node, {needed} {verb} needed."
+    root = root_of(cache, pod) if isinstance(group, PodGroup) else None
+    return f"{said} That is a part of {root}." if root is not None and root != key else said
 
 
 def plant(cache: Cache, policy: ActivePolicy, root: GroupKey, pods: Sequence[Pod]) -> GroupNode | str:
@@ -71,10 +93,48 @@ class GroupDesk:
         found = {pod_id(one.entry.pod): self._told(one, result) for one, result in tried}
         return [found.get(pod_id(pod)) or self._refused(pod, status.message) for pod in pods]
 
+    # The community's
+
+    def has_enough(self, gang: Gang) -> bool:
+        """Say whether so many pods of a gang have a node that the others go by themselves."""
+        return self._placed(gang) >= gang.min_member
+
+    async def schedule_gang(self, gang: Gang, pods: Sequence[Pod]) -> list[Result]:
+        """Place the pods of a gang of the community's, as many as fit if that is enough, or none."""
+        objection = gang_attempt.objection(self._cache, gang)
+        if objection:
+            return [self._refused(pod, objection) for pod in pods]
+        profile = self._profile(pods)
+        attempt = gang_attempt.GangAttempt(self._cache, self._policy, profile, self._undo)
+        entries = [QueuedPod(pod, queued_at_ns=turn) for turn, pod in enumerate(pods)]
+        tried = [await attempt.place(entry) for entry in sorted(entries, key=lambda entry: -entry.pod.priority)]
+        placed = [one for one in tried if isinstance(one, PlacedMember)]
+        unplaced = [one for one in tried if isinstance(one, UnplacedMember)]
+        if self.has_enough(gang):
+            told = [(other.entry, other.why) for other in unplaced]
+        else:
+            told = gang_attempt.refusals(self._cache, gang, self._placed(gang), placed, unplaced)
+            for member in reversed(placed):
+                self._undo(profile, member.entry.pod, member.node_name)
+            placed = []
+        found: dict[str, Result] = {pod_id(one.entry.pod): self._chosen(one.entry.pod, one.node_name) for one in placed}
+        for entry, why in told:
+            pod = entry.pod
+            found[pod_id(pod)] = self._refused(pod, why.message) if why.is_refusal else Failed(pod, why.message)
+        return [found[pod_id(pod)] for pod in pods]
+
+    def _placed(self, gang: Gang) -> int:
+        return sum(self._cache.placed(pod) is not None for pod in self._cache.groups.members(gang.key))
+
+    def _chosen(self, pod: Pod, node_name: str) -> Chosen:
+        return Chosen(pod, node_name, self._cache.table.row_of[node_name], 0)
+
+    # Kubernetes' own
+
     def _told(self, member: TriedMember, result: GroupResult) -> Result:
         pod = member.entry.pod
         if member.node_name and result.status.is_success:
-            return Chosen(pod, member.node_name, self._cache.table.row_of[member.node_name], 0)
+            return self._chosen(pod, member.node_name)
         if member.is_error or result.status.is_error:
             return Failed(pod, member.why.message if member.why is not None else result.status.summary)
         if member.verdict is not None:

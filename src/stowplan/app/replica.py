@@ -88,9 +88,8 @@ class Replica:
         self.scheduler = assemble(self.cluster, writer, settings.now_ns, TIMEOUTS, limits=self.limits)
         self.timeline = Timeline(settings.now_ns)
         self.watching = Watching(self.scheduler, self.metrics)
-        self.watching.open(
-            connections.cluster, watched(self.cluster.profiles.values(), options.feature_gates), draw, _report
-        )
+        needed = watched(self.cluster.profiles.values(), options.feature_gates, configuration.extenders)
+        self.watching.open(connections.cluster, needed, draw, _report)
         self.reloader = Reloader(
             configuration,
             self.cluster.registry,
@@ -150,7 +149,8 @@ class Replica:
         self.cluster.use(configuration, built)
         reassemble(self.cluster, self.scheduler)
         known = {informer.resource.name for informer in self.watching.informers}
-        needed = watched(built.profiles.values(), self.cluster.feature_gates)
+        needed = watched(built.profiles.values(), self.cluster.feature_gates, configuration.extenders)
+        self.watching.read_as(needed)
         missing = sorted({one.name for one in needed if one.name not in known})
         if missing:
             _log.error(None, "New plugins need resources that are not watched; restart the scheduler", missing=missing)

@@ -7,12 +7,15 @@ and changes are applied at once: a new leader must not begin by reading its post
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
+import msgspec
+
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.config.types import ExtenderConfig
 from stowplan.engine.scheduler import Scheduler
 from stowplan.framework.profile import Profile, awaited_by, listed_by
 from stowplan.kube.backoff import Draw
@@ -39,9 +42,14 @@ GATED: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) -> list[ApiResource]:
-    """Return the resources that the plugins of some profiles need; a plugin may await a `resource.version.group`."""
-    found = {kind: RESOURCES[kind] for kind in ALWAYS}
+def watched(
+    profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES, extenders: Iterable[ExtenderConfig] = ()
+) -> list[ApiResource]:
+    """Return the resources that the plugins of some profiles need; a plugin may await a `resource.version.group`.
+
+    Extenders are sent pods and nodes as they came, so those keep their texts.
+    """
+    found = {kind: RESOURCES[kind] for kind in ALWAYS} | _with_texts(tuple(extenders))
     for profile in profiles:
         lists, awaits = listed_by(profile), awaited_by(profile)
         for plugin in {**lists, **awaits}:
@@ -52,11 +60,26 @@ def watched(profiles: Iterable[Profile], gates: FeatureGates = DEFAULT_GATES) ->
                 if kind == POD_GROUP and COMMUNITY_POD_GROUP in listed:
                     # The kind is awaited by its name alone; those of the other API are none of its business.
                     continue
+                if kind in ALWAYS:
+                    continue
                 if kind in RESOURCES:
                     found[kind] = _resource(kind, gates)
                 elif kind.count(".") > 1:
                     found[kind] = dynamic(kind)
     return list(found.values())
+
+
+def _with_texts(extenders: Sequence[ExtenderConfig]) -> dict[str, ApiResource]:
+    """Return pods and nodes with the texts that extenders are sent: of pods that wait, of victims, of nodes."""
+    found: dict[str, ApiResource] = {}
+    if any(one.filter_verb or one.prioritize_verb or one.preempt_verb for one in extenders):
+        found["Pod"] = msgspec.structs.replace(RESOURCES["Pod"], keeps_text=lambda pod: not pod.spec.node_name)
+    by_value = [one for one in extenders if not one.node_cache_capable]
+    if any(one.preempt_verb for one in by_value):
+        found["Pod"] = msgspec.structs.replace(RESOURCES["Pod"], keeps_text=lambda pod: True)
+    if any(one.filter_verb or one.prioritize_verb for one in by_value):
+        found["Node"] = msgspec.structs.replace(RESOURCES["Node"], keeps_text=lambda node: True)
+    return found
 
 
 def _resource(kind: str, gates: FeatureGates) -> ApiResource:
@@ -87,6 +110,12 @@ class Watching:
         """Make the informers; `run` starts them."""
         self.contact = ServerContact(report)
         self.informers = tuple(Informer(client, one, self.take, draw, self.contact) for one in resources)
+
+    def read_as(self, resources: Iterable[ApiResource]) -> None:
+        """Read what comes from now on as other resources say: with or without the texts that extenders are sent."""
+        by_name = {one.name: one for one in resources}
+        for informer in self.informers:
+            informer.read_as(by_name.get(informer.resource.name, informer.resource))
 
     async def run(self) -> None:
         """Follow the cluster until cancelled."""

@@ -14,10 +14,11 @@ from stowplan.cli import options, output
 from stowplan.cli.inputs import find_pod, in_queue_order, make_cluster, put_in, read_objects
 from stowplan.cli.output import BadInputError
 from stowplan.engine.failure import Chosen, Failed, Refused, Result
+from stowplan.framework.gangs import Gang, gang_of, group_gates
 from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import GroupKey, community_group
+from stowplan.model.pod_group import GroupKey
 from stowplan.observe.explanation import Explanation, render, summary
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
 
     FILEs hold Kubernetes objects in YAML or JSON, and are checked and completed as by an API server: nodes, pods,
     workloads, whose pods are made, and whatever else scheduling reads. A folder stands for the files in it, - for the
-    standard input. Exits with 1 if a pod was refused or its attempt
-    failed, with 2 if nothing could be scheduled.
+    standard input. Exits with 1 if a pod was refused, its group lacks pods or its attempt failed, with 2 if nothing
+    could be scheduled.
     """
     cluster, notes = make_cluster(given)
     output.write_notes((*notes, *_unasked_plugins(cluster.profiles.values())))
@@ -70,11 +71,10 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     explanations: list[Explanation] = []
     for together in _by_group(cluster, in_queue_order(cluster, ours)):
         explanations += [cluster.explain(pod) for pod in together if pod.key in wanted]
-        if len(together) > 1:
+        if len(together) > 1 or _gang_of(cluster, together[0]) is not None:
             results += cluster.schedule_group(together)
         else:
             results.append(cluster.schedule(together[0]))
-    output.write_notes(_torn_gangs(cluster, results))
     if given["form"] == "table":
         _write(results, inputs.unmade)
         for explanation in explanations:
@@ -82,9 +82,16 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     else:
         shown = [summary(explanation, given["top"]) for explanation in explanations]
         output.write_data({**_as_data(results, inputs.unmade), "explanations": shown}, given["form"])
-    is_good = not inputs.unmade and not any(isinstance(one, Refused | Failed) for one in results)
+    is_good = not inputs.unmade and not any(_is_bad(cluster, one) for one in results)
     if not is_good and not given["allow_refused"]:
         ctx.exit(1)
+
+
+def _is_bad(cluster: Cluster, result: Result | Gated) -> bool:
+    """Say whether a pod that ought to have a node has none; one whose group is not complete ought to."""
+    if isinstance(result, Gated):
+        return result.rejection.plugin in group_gates(cluster.profile_of(result.pod))
+    return not isinstance(result, Chosen)
 
 
 def _why_nothing(inputs: FileCluster) -> str:
@@ -100,20 +107,14 @@ def _by_group(cluster: Cluster, pods: Iterable[Pod]) -> list[list[Pod]]:
     found: dict[object, list[Pod]] = {}
     for pod in pods:
         root = root_of(cluster.cache, pod) if has_groups(cluster.feature_gates) else None
-        found.setdefault(root or pod.key, []).append(pod)
+        found.setdefault(root or _gang_of(cluster, pod) or pod.key, []).append(pod)
     return list(found.values())
 
 
-def _torn_gangs(cluster: Cluster, results: Iterable[Result | Gated]) -> list[str]:
-    """Name the community's gangs of which only some pods were placed: these are tried one by one here."""
-    placed: dict[GroupKey, list[bool]] = {}
-    for one in results:
-        key = community_group(one.pod)
-        if key is not None and any(plugin.name == "Coscheduling" for plugin in cluster.profile_of(one.pod).pre_enqueue):
-            placed.setdefault(key, []).append(isinstance(one, Chosen))
-    remedy = "they were tried one by one; `stowplan up --once` places as many as the group needs, or none"
-    torn = {key: found for key, found in placed.items() if any(found) and not all(found)}
-    return [f"{key}: {sum(found)} of {len(found)} pods placed: {remedy}" for key, found in torn.items()]
+def _gang_of(cluster: Cluster, pod: Pod) -> GroupKey | None:
+    """Return the gang of the community's that a pod is in, if it is complete."""
+    gang = gang_of(cluster.profile_of(pod), pod)
+    return gang.key if isinstance(gang, Gang) else None
 
 
 def _ours(cluster: Cluster, inputs: FileCluster) -> list[Pod]:

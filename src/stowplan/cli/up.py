@@ -74,8 +74,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     """Start a cluster in this process: an API for kubectl, nodes, controllers, and the scheduler.
 
     MANIFESTs are applied to it: files, folders, or - for the standard input. It stays up until Ctrl-C; with --once it
-    ends when every pod, also those that controllers make, is placed or refused, and exits with 1 if one was refused or
-    its attempt failed.
+    ends when every pod, also those that controllers make, is placed or refused, and exits with 1 if one was refused,
+    its group lacks pods or its attempt failed.
     """
     require_embedded("stowplan up")
     _check_flags(ctx, given)
@@ -222,6 +222,7 @@ def _write_table(decided: Decided) -> None:
 def _groups(outcome: ClusterOutcome) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     return (
         ("held back", outcome.held),
+        ("held back", outcome.incomplete),
         ("left to another scheduler", outcome.others),
         ("undecided", outcome.undecided),
         ("refused", outcome.refused),

@@ -231,6 +231,11 @@ def stages_of(release: str) -> Mapping[str, Stage]:
     return MappingProxyType({name: stage for name, stage in found if stage is not None})
 
 
+def parts_of(name: str, release: str) -> tuple[str, ...]:
+    """Return the gates of a release that do what another one does by itself later."""
+    return tuple(one for one in stages_of(release) if GATES[one].part_of == name and GATES[one].effect)
+
+
 def comes_after(name: str, release: str) -> bool:
     """Say whether a gate came with a later release; what there is no gate for did not."""
     gate = GATES.get(name)

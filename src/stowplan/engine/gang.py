@@ -6,37 +6,30 @@
 
 It runs inside one scheduling cycle: nobody sees the table before all is decided, so two gangs never hold half a cluster
 each. Members beyond the number needed that find no node go back alone. A gang that has its number goes on like any
-other pods, one by one. No room is made for a gang by preemption. `gang_barrier.py` has the way to
-the nodes.
+other pods, one by one. No room is made for a gang by preemption. `gang_attempt.py` tries the members, `gang_barrier.py`
+has the way to the nodes.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-import msgspec
-import numpy as np
-
 from stowplan.cache.cache import CachedPod
-from stowplan.engine import failure, scheduling_cycle
-from stowplan.engine.binding_cycle import place
-from stowplan.engine.failure import Chosen, Failed, Failure
+from stowplan.engine import failure, gang_attempt
+from stowplan.engine.failure import Failure
+from stowplan.engine.gang_attempt import GangAttempt, PlacedMember, UnplacedMember, refusal, under
 from stowplan.engine.gang_barrier import GangBarriers
 from stowplan.engine.parts import ActivePolicy, SchedulerState
 from stowplan.engine.ports import Environment, GangTried, Placed
 from stowplan.framework import placing
 from stowplan.framework.gangs import Gang, gang_of
-from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
-from stowplan.model import requests
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import GroupKey
-from stowplan.model.quantity import Quantity
 from stowplan.queue.entry import Place, QueuedPod
 
 SECOND_NS = 1_000_000_000
@@ -52,26 +45,6 @@ class Flow(Protocol):
     def give_back(self, entry: QueuedPod, why: Failure) -> None: ...
 
     def undo(self, profile: Profile, pod: Pod, node_name: str) -> CachedPod | None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedMember:
-    """A member that is counted on a node."""
-
-    entry: QueuedPod
-    node_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnplacedMember:
-    """A member that found no node, and why."""
-
-    entry: QueuedPod
-    why: Failure
-
-    @property
-    def text(self) -> str:
-        return f"member {self.entry.pod.key}: {self.why.message}"
 
 
 class GangCycle:
@@ -94,7 +67,7 @@ class GangCycle:
         """See a pod placed together with its gang, or given back with it; False if it goes alone."""
         gang = gang_of(profile, entry.pod)
         if isinstance(gang, Rejection):
-            self._flow.give_back(entry, _refusal(", ".join(gang.reasons), gang.plugin))
+            self._flow.give_back(entry, refusal(", ".join(gang.reasons), gang.plugin))
             return True
         if gang is None or (self._has_enough(gang) and not self._barriers.is_under_way(gang)):
             return False
@@ -102,7 +75,7 @@ class GangCycle:
         objection = self._objection(gang)
         if objection:
             for member in members:
-                self._flow.give_back(member, _refusal(objection, gang.plugin))
+                self._flow.give_back(member, refusal(objection, gang.plugin))
             return True
         try:
             is_placed = await self._place_members(profile, gang, members)
@@ -129,32 +102,16 @@ class GangCycle:
 
     def _objection(self, gang: Gang) -> str:
         """Return why the gang is not to be tried at all; empty if it is."""
-        pods = self._state.cache.groups.members(gang.key)
-        names = sorted({pod.spec.scheduler_name for pod in pods})
-        if len(names) > 1:
-            listed = " and ".join(f'"{name}"' for name in names)
-            return f"{gang.key}: all members must have the same schedulerName, got {listed}"
         if self._environment.now_ns() < self._resting.get(gang.key, 0):
             return f"{gang.key} failed recently; it is tried again {gang.backoff_seconds:g} seconds after that"
-        return self._shortage(gang, [pod for pod in pods if self._state.cache.placed(pod) is not None])
-
-    def _shortage(self, gang: Gang, placed: Sequence[Pod]) -> str:
-        """Say what of its minResources the cluster has not got free; what its placed members take counts as free."""
-        resources = self._state.cache.table.resources
-        for name, wanted in sorted(gang.min_resources.items()):
-            row = resources.find(name)
-            free = int(np.maximum(resources.allocatable[row] - resources.requested[row], 0).sum())
-            free += sum(_amount(name, pod) for pod in placed)
-            has = Quantity.of_milli(free) if name == "cpu" else Quantity.of(free, wanted.format)
-            if has < wanted:
-                return f"{gang.key}: minResources asks for {name} {wanted}, the cluster has {has} free"
-        return ""
+        return gang_attempt.objection(self._state.cache, gang)
 
     # One after the other
 
     async def _place_members(self, profile: Profile, gang: Gang, members: Sequence[QueuedPod]) -> bool:
         """Place all members that fit if they are enough, else none; say which."""
-        tried = [await self._place_member(profile, member) for member in members]
+        attempt = GangAttempt(self._state.cache, self._policy, profile, self._flow.undo)
+        tried = [await attempt.place(member) for member in members]
         placed = [one for one in tried if isinstance(one, PlacedMember)]
         unplaced = [one for one in tried if isinstance(one, UnplacedMember)]
         going: list[tuple[PlacedMember, dict[str, float]]] = []
@@ -174,25 +131,8 @@ class GangCycle:
             self._environment.tell(Placed(member.entry.pod, member.node_name, member.entry.taken_at_ns))
             self._flow.start_binding(profile, member.entry, member.node_name, held)
         for other in unplaced:
-            self._flow.give_back(other.entry, _under(gang, other.why))
+            self._flow.give_back(other.entry, under(gang, other.why))
         return True
-
-    async def _place_member(self, profile: Profile, entry: QueuedPod) -> PlacedMember | UnplacedMember:
-        """Count a member on the best node for it, so that the next one sees it there."""
-        pod, state, policy = entry.pod, self._state, self._policy
-        shape = state.cache.table.shape_of(pod)
-        result = await scheduling_cycle.choose(policy.field, profile, pod, shape, policy.extenders)
-        if isinstance(result, Failed):
-            return UnplacedMember(entry, failure.of_failed(result))
-        if not isinstance(result, Chosen):
-            return UnplacedMember(entry, failure.of_refused(result, PostFiltered()))
-        member = PlacedMember(entry, result.node_name)
-        rejection = place(state.cache, profile, pod, member.node_name, shape)
-        state.queue.nominations.remove(pod)
-        if rejection is None:
-            return member
-        self._flow.undo(profile, pod, member.node_name)
-        return UnplacedMember(entry, failure.of_rejection(rejection))
 
     def _permit(self, profile: Profile, gang: Gang, member: PlacedMember) -> dict[str, float] | UnplacedMember:
         """Ask whether a member may be bound; those who hold it do so no longer than the gang allows."""
@@ -209,18 +149,13 @@ class GangCycle:
         self, profile: Profile, gang: Gang, placed: Sequence[PlacedMember], unplaced: Sequence[UnplacedMember]
     ) -> None:
         """Take all members off their nodes and give them back, each with the reason of one that found none."""
-        fit, all_members = self._barriers.placed(gang), len(self._state.cache.groups.members(gang.key))
-        head = f"{gang.key}: {fit} of {all_members} members fit, {gang.min_member} needed"
+        told = gang_attempt.refusals(self._state.cache, gang, self._barriers.placed(gang), placed, unplaced)
         # Nobody else has seen them there, so nobody need hear of it.
         for member in reversed(placed):
             self._flow.undo(profile, member.entry.pod, member.node_name)
         self._rest(gang)
-        because = unplaced[0].text if unplaced else "the others are not ready to be scheduled"
-        for member in placed:
-            self._flow.give_back(member.entry, _refusal(f"{head}; {because}", gang.plugin))
-        for other in unplaced:
-            why = msgspec.structs.replace(_under(gang, other.why), message=f"{head}; {other.text}")
-            self._flow.give_back(other.entry, why)
+        for entry, why in told:
+            self._flow.give_back(entry, why)
 
     def _abandon(self, profile: Profile, members: Sequence[QueuedPod], error: Exception) -> None:
         """Leave no member behind when an attempt breaks off; the flow sees to the pod that it began with."""
@@ -242,20 +177,3 @@ class GangCycle:
         if now_ns >= self._resting.get(key, 0):
             self._resting.pop(key, None)
             self._state.queue.activate(self._state.cache.groups.members(key), now_ns)
-
-
-def _refusal(message: str, plugin: str) -> Failure:
-    return Failure(message, plugins=(plugin,), nominated_node_name="")
-
-
-def _under(gang: Gang, why: Failure) -> Failure:
-    """Let a refused member wait under its gang too; one whose attempt failed waits for nobody."""
-    if not why.plugins and not why.pending:
-        return why
-    return msgspec.structs.replace(why, plugins=frozenset((*why.plugins, gang.plugin)))
-
-
-def _amount(name: str, pod: Pod) -> int:
-    taken = requests.accounted(pod)
-    fixed = {"cpu": taken.milli_cpu, "memory": taken.memory, "ephemeral-storage": taken.ephemeral_storage, "pods": 1}
-    return fixed[name] if name in fixed else taken.scalar.get(name, 0)

@@ -14,9 +14,10 @@ from typing import Any, NoReturn
 import msgspec
 
 from stowplan.framework.contract import Preemption
-from stowplan.model import decode
+from stowplan.model import decode, received
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.received import ReceivedNode, ReceivedPod
 
 # The model leaves out fields that have their default. An extender does not know the API server's defaults.
 _POD_DEFAULTS = {
@@ -32,7 +33,7 @@ def nodes_request(pod: Pod, nodes: Mapping[str, Node], *, only_names: bool) -> b
     names = list(nodes) if only_names else None
     written = None
     if not only_names:
-        written = {"items": [msgspec.Raw(decode.encode(node)) for node in nodes.values()], "metadata": {}}
+        written = {"items": [msgspec.Raw(_text_of(node)) for node in nodes.values()], "metadata": {}}
     return msgspec.json.encode({"Pod": _written(pod), "Nodes": written, "NodeNames": names})
 
 
@@ -54,7 +55,14 @@ def _victims(candidate: Preemption, only_names: bool) -> dict[str, Any]:
     return {"Pods": pods, "NumPDBViolations": candidate.pdb_violations}
 
 
+def _text_of(node: Node) -> bytes:
+    return node.text if isinstance(node, ReceivedNode) else decode.encode(node)
+
+
 def _written(pod: Pod) -> dict[str, Any]:
+    """Write a pod as it came, or, where nobody kept that, as far as scheduling reads it."""
+    if isinstance(pod, ReceivedPod):
+        return received.content_of(pod)
     content: dict[str, Any] = decode.to_builtins(pod)
     content["spec"] = {**_POD_DEFAULTS, **content.get("spec", {})}
     return content

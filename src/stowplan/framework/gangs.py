@@ -13,7 +13,7 @@ import msgspec
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action
-from stowplan.framework.contract import Awaited, PreEnqueue, Requeue, refuse
+from stowplan.framework.contract import Awaited, PlacementFeasible, PreEnqueue, Requeue, refuse
 from stowplan.framework.handle import GroupLister, Handle
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection
@@ -101,6 +101,11 @@ class GangSource(PreEnqueue, Requeue):
 def has_gangs(profile: Profile) -> bool:
     """Say whether pods of a profile may belong to gangs."""
     return any(isinstance(plugin, GangSource) for plugin in profile.pre_enqueue)
+
+
+def group_gates(profile: Profile) -> frozenset[str]:
+    """Name the plugins that hold pods back until their group is there, of either flavour."""
+    return frozenset(one.name for one in profile.pre_enqueue if isinstance(one, GangSource | PlacementFeasible))
 
 
 def gang_of(profile: Profile, pod: Pod) -> Gang | Rejection | None:

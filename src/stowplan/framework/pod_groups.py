@@ -18,8 +18,8 @@ from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.handle import GroupLister, Handle
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.framework.waiting_pods import WaitingPods
-from stowplan.model.pod import Pod
-from stowplan.model.pod_group import OwnGroup
+from stowplan.model.pod import Pod, pod_id
+from stowplan.model.pod_group import MAX_TREE_DEPTH, GroupKey, OwnGroup
 from stowplan.table.columns import Mask
 from stowplan.table.nodes import Nodes
 
@@ -40,6 +40,25 @@ class GroupHandle(Handle, Protocol):
 def has_groups(gates: FeatureGates) -> bool:
     """Say whether pods that name a PodGroup are placed as that group."""
     return gates.enabled("GangScheduling")
+
+
+class ScheduledPods(NamedTuple):
+    """The pods of a tree that have a node, and a group in it that lies too deep to be looked at, if there is one."""
+
+    pods: Collection[Pod]
+    too_deep: GroupKey | None = None
+
+
+def scheduled_in(groups: GroupLister, key: GroupKey, levels: int = MAX_TREE_DEPTH) -> ScheduledPods:
+    """Look for pods that have a node in a tree, so many levels deep; a circle of groups ends there, too."""
+    if not levels:
+        return ScheduledPods((), key)
+    if not key.is_composite:
+        return ScheduledPods(groups.scheduled(key))
+    parts = [scheduled_in(groups, child.group_key, levels - 1) for child in groups.children(key)]
+    too_deep = next((part.too_deep for part in parts if part.too_deep is not None), None)
+    # In a circle a group is met more than once.
+    return ScheduledPods({pod_id(pod): pod for part in parts for pod in part.pods}.values(), too_deep)
 
 
 class GroupProgress(NamedTuple):

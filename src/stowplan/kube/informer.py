@@ -60,6 +60,10 @@ class Informer:
         self._breaks = 0
         self._reported = ""
 
+    def read_as(self, resource: ApiResource) -> None:
+        """Read objects that come from now on as the same resource, otherwise described, says."""
+        self.resource = self._reader.resource = resource
+
     async def settled(self) -> None:
         """Wait until the resource is in step, or known to be unavailable where others do without it."""
         await self._settled.wait()
@@ -198,8 +202,8 @@ class Informer:
         self._contact.find(self.resource.name)
         problem = error.describe()
         if problem != self.unavailable:
-            remedy = "install what serves it" if error.is_not_found else "grant list and watch"
-            text = f"{problem}; {self._consequence()}; {remedy}, and it will be picked up"
+            granting = "grant list and watch, and it will be picked up"
+            text = f"{problem}; {self._consequence()}; {self.resource.remedy if error.is_not_found else granting}"
             self._report(f"{self.resource.name} cannot be watched: {text}")
         self.unavailable = problem
         if not self.resource.is_essential:

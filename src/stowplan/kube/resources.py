@@ -6,7 +6,7 @@ asks for, whose objects stay the dicts they came as.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from stowplan.model.meta import ApiObject, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import COMMUNITY_GROUP, CommunityPodGroup, CompositePodGroup, PodGroup
+from stowplan.model.received import with_text
 from stowplan.model.storage import (
     CSIDriver,
     CSINode,
@@ -52,6 +53,10 @@ class ApiResource(msgspec.Struct, frozen=True):
     field_selector: str = ""
     #: Whether nothing can be decided without it.
     is_essential: bool = False
+    #: Which objects keep the text that they came as; None for none, which costs nothing.
+    keeps_text: Callable[[Any], bool] | None = None
+    #: The feature gate that an API server needs to serve it.
+    gate: str = ""
 
     @property
     def name(self) -> str:
@@ -73,9 +78,23 @@ class ApiResource(msgspec.Struct, frozen=True):
         within = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
         return f"{self.prefix}/{within}{self.plural}/{quote(name, safe='')}"
 
+    @property
+    def remedy(self) -> str:
+        """What to do where it is not served."""
+        version = self.prefix.removeprefix("/apis/")
+        group = version.partition("/")[0]
+        if group == COMMUNITY_GROUP or not group.endswith(".k8s.io"):
+            return "install what serves it, and it will be picked up"
+        gate = f"--feature-gates={self.gate}=true " if self.gate else ""
+        serving = f"start the API server with {gate}--runtime-config={version}=true, and it will be picked up"
+        return f"{serving}; if it is of another release, start the scheduler without --emulated-version"
+
     def decode(self, data: bytes) -> Any:
         """Read one object; raise MalformedObject if it cannot be read."""
-        return decode.decode_as(self.model, data) if self.model is not None else _decode_dynamic(self.kind, data)
+        if self.model is None:
+            return _decode_dynamic(self.kind, data)
+        read = decode.decode_as(self.model, data)
+        return read if self.keeps_text is None or not self.keeps_text(read) else with_text(read, data)
 
 
 def _decode_dynamic(kind: str, data: bytes) -> DynamicObject:
@@ -105,10 +124,16 @@ PODS = ApiResource("Pod", _CORE, "pods", Pod, "status.phase!=Succeeded,status.ph
 
 #: Where 1.36 has the rules that taint devices.
 BETA_TAINT_RULES = ApiResource(
-    "DeviceTaintRule", "/apis/resource.k8s.io/v1beta2", "devicetaintrules", BetaDeviceTaintRule
+    "DeviceTaintRule",
+    "/apis/resource.k8s.io/v1beta2",
+    "devicetaintrules",
+    BetaDeviceTaintRule,
+    gate="DRADeviceTaintRules",
 )
 #: Where 1.36 has pod groups.
-ALPHA_POD_GROUPS = ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup)
+ALPHA_POD_GROUPS = ApiResource(
+    "PodGroup", "/apis/scheduling.k8s.io/v1alpha2", "podgroups", PodGroup, gate="GenericWorkload"
+)
 
 #: Another API than Kubernetes' own has pod groups, too; their kind is the same.
 COMMUNITY_POD_GROUP = "CommunityPodGroup"
@@ -137,9 +162,13 @@ RESOURCES: Mapping[str, ApiResource] = MappingProxyType(
             ApiResource("ResourceSlice", _RESOURCE, "resourceslices", ResourceSlice),
             ApiResource("DeviceClass", _RESOURCE, "deviceclasses", DeviceClass),
             ApiResource("DeviceTaintRule", _RESOURCE, "devicetaintrules", DeviceTaintRule),
-            ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1beta1", "podgroups", PodGroup),
+            ApiResource("PodGroup", "/apis/scheduling.k8s.io/v1beta1", "podgroups", PodGroup, gate="GenericWorkload"),
             ApiResource(
-                "CompositePodGroup", "/apis/scheduling.k8s.io/v1alpha3", "compositepodgroups", CompositePodGroup
+                "CompositePodGroup",
+                "/apis/scheduling.k8s.io/v1alpha3",
+                "compositepodgroups",
+                CompositePodGroup,
+                gate="CompositePodGroup",
             ),
         )
     }

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.config import feature_gates
 from stowplan.config.errors import suggestion
 from stowplan.embedded.admission import chain
 from stowplan.embedded.informers.metadata import find_resource
@@ -21,6 +22,7 @@ from stowplan.embedded.patching.patch import APPLY_PATCH, Patch
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.registry.parts import STATUS
 from stowplan.embedded.requests.request import Options, Target
+from stowplan.embedded.storage.catalogue import all_of
 from stowplan.local.manifests import Manifest, ManifestError
 from stowplan.model import json_values
 
@@ -117,7 +119,7 @@ class Applier:
     def _what_was_meant(self, api_version: str, kind: str) -> str:
         """Name the gate or the version that has the kind, or the kind of that version; else somebody defines it."""
         if gate := self._api.catalogue.gate_of(api_version, kind):
-            return f"switch it on with --feature-gates={gate}=true"
+            return self._switching_on(gate)
         served = self._api.catalogue.all()
         group, slash, _ = api_version.rpartition("/")
         versions = " or ".join(sorted({one.api_version for one in served if one.kind == kind}))
@@ -126,8 +128,18 @@ class Applier:
         if versions:
             # Others have kinds of the same name.
             return f"give its CustomResourceDefinition first, or write {versions} if that is meant"
+        for other in all_of(self._api.catalogue.release):
+            if (other.group, other.kind) == (group if slash else "", kind):
+                # Of another release, and not served in the version of this one either.
+                gate = self._api.catalogue.gate_of(other.api_version, kind)
+                return f"it is of {other.api_version}; {self._switching_on(gate)}"
         near = suggestion(kind, {one.kind for one in served if one.api_version == api_version})
         return near if near.startswith("did you mean") else "give its CustomResourceDefinition first"
+
+    def _switching_on(self, gate: str) -> str:
+        """Say which gates to switch, with those that a release has beside it to make something of the kind."""
+        gates = (gate, *feature_gates.parts_of(gate, self._api.catalogue.release))
+        return f"switch it on with --feature-gates={','.join(f'{one}=true' for one in gates)}"
 
 
 @contextmanager

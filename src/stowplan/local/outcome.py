@@ -53,6 +53,8 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     failed: tuple[Unplaced, ...] = ()
     #: Pods that nobody tries before their gates are open.
     held: tuple[Unplaced, ...] = ()
+    #: Pods whose group lacks pods, or is not there.
+    incomplete: tuple[Unplaced, ...] = ()
     #: Pods that are left to another scheduler.
     others: tuple[Unplaced, ...] = ()
     #: Pods that were not decided on in time.
@@ -70,7 +72,7 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     @property
     def is_good(self) -> bool:
         """Whether every pod that is wanted is there and, if it is ours and may be tried, has found a node."""
-        return not self.refused and not self.failed and not self.undecided and not self.unmade
+        return not (self.refused or self.failed or self.incomplete or self.undecided or self.unmade)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +83,17 @@ class Knowledge:
     profiles: Collection[str]
     #: Pods that wait at a gate, with what keeps them there.
     held: Mapping[str, str] = field(default_factory=dict)
-    #: Those of them that wait there only because the plugin failed, with its fault.
+    #: Pods that wait at a gate only because the plugin failed, with its fault.
     faults: Mapping[str, str] = field(default_factory=dict)
     #: Pods that have a node which the cluster has not been told of, with that node.
     assumed: Mapping[str, str] = field(default_factory=dict)
+    #: Pods that wait for others of their group, or for the group, with what is missing.
+    incomplete: Mapping[str, str] = field(default_factory=dict)
 
 
 def outcome_of(pods: Iterable[Object], known: Knowledge, gone: Iterable[str] = ()) -> ClusterOutcome:
     """Sort pods by what became of them."""
-    names = ("placements", "refused", "failed", "held", "others", "undecided")
+    names = ("placements", "refused", "failed", "held", "incomplete", "others", "undecided")
     groups: dict[str, list[Any]] = {name: [] for name in names}
     for pod in sorted(pods, key=lambda one: (one["metadata"]["namespace"], one["metadata"]["name"])):
         group, found = _judge(pod, known)
@@ -114,6 +118,8 @@ def _judge(pod: Object, known: Knowledge) -> tuple[str, Placement | Unplaced]:
         return "held", Unplaced(key, f"waiting for scheduling gates: [{' '.join(gates)}]")
     if key in known.faults:
         return "failed", Unplaced(key, known.faults[key])
+    if key in known.incomplete:
+        return "incomplete", Unplaced(key, known.incomplete[key])
     if key in known.held:
         return "held", Unplaced(key, known.held[key])
     if key in known.assumed:

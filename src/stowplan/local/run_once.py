@@ -8,6 +8,7 @@ for its volumes; a pod that runs may end some day. None of them keeps a cluster 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,11 +18,14 @@ import msgspec
 from stowplan.app.inspection import ExplainQuery, Inspection, as_text
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
+from stowplan.framework.gangs import group_gates
+from stowplan.framework.profile import Profile
 from stowplan.local.cluster import LocalCluster
 from stowplan.local.manifests import ManifestError
 from stowplan.local.outcome import ClusterOutcome, Knowledge, find_shortfalls, key_of, outcome_of
 from stowplan.local.up import UpOptions, View, open_cluster, published, told_to_stop, until_first
 from stowplan.queue.entry import Place, QueuedPod
+from stowplan.queue.queue import SchedulingQueue
 
 MOST_EXPLAINED: Final = 5
 _LOOK_AGAIN_SECONDS: Final = 0.02
@@ -106,19 +110,30 @@ def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> Cluste
     replica = cluster.scheduler.replica
     queue = replica.scheduler.state.queue
     entries = [*queue.places.entries.values(), *(queue.groups or ())]
-    held = {entry.pod.key: _why_held(entry) for entry in entries if entry.where in (Place.GATED, Place.INCOMPLETE)}
+    held = {entry.pod.key: _why_gated(entry) for entry in entries if entry.where is Place.GATED}
+    incomplete = _incomplete(replica.cluster.profiles, queue)
     faults = {entry.pod.key: entry.gate_fault for entry in entries if entry.gate_fault}
     cache = replica.scheduler.state.cache
     on_nodes = (one for name in cache.table.row_of for one in cache.pods_on(name))
     assumed = {one.pod.key: one.node_name for one in on_nodes if one.is_assumed}
-    known = Knowledge(replica.cluster.profiles, held, faults, assumed)
+    known = Knowledge(replica.cluster.profiles, held, faults, assumed, incomplete)
     outcome = outcome_of(ours, known, before.keys() - pods.keys())
     return msgspec.structs.replace(outcome, unmade=find_shortfalls(cluster.api))
 
 
-def _why_held(entry: QueuedPod) -> str:
-    if entry.where is Place.INCOMPLETE:
-        return "its pod group is not there"
+def _incomplete(profiles: Mapping[str, Profile], queue: SchedulingQueue) -> dict[str, str]:
+    """Find the pods that wait for others of their group, or for the group: nobody comes any more."""
+    found = {}
+    for entry in (*queue.places.entries.values(), *(queue.groups or ())):
+        by = entry.gated_by or (entry.group.gated_by if entry.group is not None else "")
+        if entry.where is Place.GATED and by in group_gates(profiles[entry.pod.spec.scheduler_name]):
+            found[entry.pod.key] = _why_gated(entry)
+        elif entry.where is Place.INCOMPLETE and queue.groups is not None:
+            found[entry.pod.key] = queue.groups.why_incomplete(entry.pod)
+    return found
+
+
+def _why_gated(entry: QueuedPod) -> str:
     reasons = entry.gate_reasons or (entry.group.gate_reasons if entry.group is not None else ())
     return ", ".join(reasons)
 

@@ -22,6 +22,8 @@ COMMUNITY_GROUP: Final = "scheduling.x-k8s.io"
 #: The label by which a pod joins a group of the community's flavour.
 COMMUNITY_LABEL: Final = f"{COMMUNITY_GROUP}/pod-group"
 
+#: A tree has at most so many levels; upstream's `WorkloadMaxTreeDepth`.
+MAX_TREE_DEPTH: Final = 4
 MAX_INT32: Final = 2**31 - 1
 # A default is not checked: a count of 0 means that nothing was said, and nothing is written.
 Positive = Annotated[int, msgspec.Meta(ge=1, le=MAX_INT32)]
@@ -37,6 +39,11 @@ class GroupKey(NamedTuple):
 
     def __str__(self) -> str:
         return f'{"composite " if self.is_composite else ""}pod group "{self.namespace}/{self.name}"'
+
+    @property
+    def entity_key(self) -> str:
+        """How upstream's messages name it."""
+        return f"{'composite' if self.is_composite else ''}podgroup/{self.namespace}/{self.name}"
 
     @property
     def is_composite(self) -> bool:

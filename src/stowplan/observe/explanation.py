@@ -90,6 +90,8 @@ class Explanation:
     is_failed: bool = False
     #: How many nodes plugins let through to extenders; 0 without extenders.
     let_through: int = 0
+    #: Which group the pod is in, and how that stands; "" if it is in none.
+    group: str = ""
 
     def __str__(self) -> str:
         return render(self)
@@ -99,6 +101,7 @@ def render(explanation: Explanation, width: int = WIDTH, top: int = TOP) -> str:
     """Write an explanation for a terminal: groups and the `top` nodes, never a line for each of thousands."""
     sections = (
         _headline(explanation, width),
+        wrapped(explanation.group, width, "") if explanation.group else [],
         _rejections(explanation, width),
         _scores(explanation, width, top),
         _reasons(explanation, width),
@@ -287,6 +290,7 @@ def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:
         "profile": explanation.profile,
         "message": explanation.message,
         "failed": explanation.is_failed,
+        "group": explanation.group,
         "gate": None if explanation.gate is None else _rejection(explanation.gate),
         "refusals": [_rejection(one) for one in explanation.rejections],
         "feasibleNodes": len(explanation.feasible),

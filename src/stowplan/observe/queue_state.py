@@ -148,7 +148,8 @@ class QueueView:
             case Place.ACTIVE:
                 return "when its turn comes", None
             case Place.INCOMPLETE:
-                return "when its pod group, and every group that is a part of, is there", None
+                why = self.queue.groups.why_incomplete(entry.pod) if self.queue.groups is not None else ""
+                return f"when its pod group, and every group that is a part of, is there ({why})", None
             case Place.PENDING:
                 return "with its pod group, which is being tried", None
             case Place.GATED:

@@ -16,13 +16,14 @@ from stowplan.framework.contract import (
     refuse,
 )
 from stowplan.framework.pod_groups import GroupHandle, GroupProgress, NotYet, has_groups
-from stowplan.framework.verdict import Rejection
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import GroupKey, OwnGroup, PodGroup, own_group
+from stowplan.model.pod_group import MAX_TREE_DEPTH, GroupKey, OwnGroup, PodGroup, own_group
 
 #: The longest that the first pods of a gang are held for the last.
 PERMIT_SECONDS: Final = 300.0
 TOO_FEW: Final = "waiting for minCount pods from a gang to appear in scheduling queue"
+_NO_TREE: Final = "failed to build hierarchy snapshot"
 POD_GROUP: Final = "PodGroup"
 COMPOSITE_POD_GROUP: Final = "CompositePodGroup"
 
@@ -32,7 +33,8 @@ class GangScheduling(PreEnqueue, PlacementFeasible, Permit, Requeue):
 
     Gates: a pod whose `spec.schedulingGroup` names a PodGroup that does not exist, or one with a gang policy for which
         fewer than `minCount` pods exist. With the feature gate CompositePodGroup, also a pod of a tree of groups in
-        which a group is missing, or of which too few are complete (`minGroupCount`).
+        which a group is missing, which is a circle or goes more than four groups of groups up, or of which too few
+        are complete (`minGroupCount`).
     Rejects: a group of which fewer than `minCount` pods (of a group of groups: `minGroupCount` groups) find a place;
         without a gang policy one is enough. A pod of a gang is held at Permit, at most five minutes, until `minCount`
         pods of it have a node.
@@ -66,12 +68,39 @@ class GangScheduling(PreEnqueue, PlacementFeasible, Permit, Requeue):
         return refuse(TOO_FEW) if is_short else None
 
     def _why_incomplete(self, parent: GroupKey) -> Rejection | None:
-        root = self._groups.tree_of(parent)
-        if root is None:
-            return refuse(f"failed to build hierarchy snapshot: {_missing(parent)}")
+        root = self._root_above(parent)
+        if isinstance(root, str):
+            return refuse(root)
         if not self._is_ready(root, scheduled=False):
             return refuse(f'waiting for composite pod group "{root.name}" tree to meet quorum')
         return None
+
+    def _root_above(self, parent: GroupKey) -> OwnGroup | str:
+        """Return the root of a tree from the group above a group of pods; or why there is none, upstream's words.
+
+        Upstream climbs three times and must be at the root then. Where that ends in a circle of groups, it says so.
+        """
+        key = parent
+        for _ in range(MAX_TREE_DEPTH - 1):
+            group = self._groups.get(key)
+            if not isinstance(group, OwnGroup):
+                return _missing(key)
+            if group.parent_key is None:
+                return group
+            key = group.parent_key
+        top = self._groups.get(key)
+        if isinstance(top, OwnGroup) and top.parent_key is None:
+            return top
+        if self._is_in_circle(key):
+            return f"{_NO_TREE}: cycle detected in composite pod group hierarchy: {key.entity_key}"
+        return _missing(parent)
+
+    def _is_in_circle(self, start: GroupKey) -> bool:
+        seen, group = set[GroupKey](), self._groups.get(start)
+        while isinstance(group, OwnGroup) and group.parent_key is not None and group.parent_key not in seen:
+            seen.add(group.parent_key)
+            group = self._groups.get(group.parent_key)
+        return start in seen
 
     def _is_ready(self, group: OwnGroup, *, scheduled: bool) -> bool:
         """Say whether enough pods are there, or have a node, in enough of the groups of a tree."""
@@ -98,9 +127,9 @@ class GangScheduling(PreEnqueue, PlacementFeasible, Permit, Requeue):
         if key is None or not isinstance(group, PodGroup):
             return None
         if self._has_trees and group.parent_key is not None:
-            root = self._groups.tree_of(group.parent_key)
-            if root is None:
-                return refuse(f"failed to build hierarchy snapshot: {_missing(group.parent_key)}")
+            root = self._root_above(group.parent_key)
+            if isinstance(root, str):
+                return Rejection((root,), Code.ERROR)
         elif group.spec.scheduling_policy.gang is None:
             return None
         else:
@@ -150,4 +179,4 @@ class GangScheduling(PreEnqueue, PlacementFeasible, Permit, Requeue):
 
 
 def _missing(parent: GroupKey) -> str:
-    return f"composite pod group object not found in state for compositepodgroup/{parent.namespace}/{parent.name}"
+    return f"{_NO_TREE}: composite pod group object not found in state for {parent.entity_key}"

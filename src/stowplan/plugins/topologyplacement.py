@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from stowplan.framework.contract import PlacementGenerate
-from stowplan.framework.pod_groups import GroupHandle, GroupPlacement
+from stowplan.framework.pod_groups import GroupHandle, GroupPlacement, scheduled_in
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod_group import OwnGroup
 from stowplan.table.columns import MISSING, Mask
@@ -50,7 +50,10 @@ class TopologyPlacementGenerator(PlacementGenerate):
     def _value_in_use(self, group: OwnGroup, nodes: Nodes, values: Coded, key: str) -> int | Rejection | None:
         """Return the code of the value that pods of the group are at; None if none has a node."""
         found: list[int] = []
-        for pod in sorted(self._groups.scheduled(group.group_key), key=lambda pod: pod.key):
+        scheduled = scheduled_in(self._groups, group.group_key)
+        if scheduled.too_deep is not None:
+            return Rejection((f"exceeded maximum hierarchy depth at {scheduled.too_deep.entity_key}",), Code.ERROR)
+        for pod in sorted(scheduled.pods, key=lambda pod: pod.key):
             rows = np.flatnonzero(nodes.with_names(frozenset((pod.node_name,))))
             if not len(rows):
                 why = f'getting node for pod {pod.key}: nodeinfo not found for node name "{pod.node_name}"'

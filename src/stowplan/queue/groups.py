@@ -65,6 +65,18 @@ class GroupsInQueue:
         root = self._root_of(own_group(pod))
         return self._places.groups.get(str(root)) if root is not None else None
 
+    def why_incomplete(self, pod: Pod) -> str:
+        """Say why a pod waits for its group, or for one above it."""
+        seen: set[GroupKey] = set()
+        key = own_group(pod)
+        while key is not None and key in self._known:
+            if key in seen:
+                # Nothing that comes helps here: one of the groups has to go.
+                return f"cycle detected in composite pod group hierarchy: {key.entity_key}"
+            seen.add(key)
+            key = self._known[key].parent_key
+        return f"{key} is not there" if key is not None else ""
+
     # Pods
 
     def take_in(self, member: QueuedPod, label: str, now_ns: int) -> None:

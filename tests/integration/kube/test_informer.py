@@ -468,8 +468,14 @@ def test_rights_that_a_restarted_server_does_not_know_at_once_are_no_news() -> N
 @pytest.mark.parametrize(
     ("code", "reason", "remedy"),
     [
-        pytest.param(404, "NotFound", "install what serves it", id="not served"),
-        pytest.param(403, "Forbidden", "grant list and watch", id="not allowed"),
+        pytest.param(
+            404,
+            "NotFound",
+            "start the API server with --runtime-config=resource.k8s.io/v1=true, and it will be picked up; if it is of"
+            " another release, start the scheduler without --emulated-version",
+            id="not served",
+        ),
+        pytest.param(403, "Forbidden", "grant list and watch, and it will be picked up", id="not allowed"),
     ],
 )
 def test_a_resource_that_cannot_be_had_is_reported_once_and_picked_up_later(
@@ -499,7 +505,7 @@ def test_a_resource_that_cannot_be_had_is_reported_once_and_picked_up_later(
             assert follower.informer.unavailable == described
             assert follower.reports == [
                 f"resourceclaims.resource.k8s.io cannot be watched: {described}; scheduling goes on without it;"
-                f" {remedy}, and it will be picked up"
+                f" {remedy}"
             ]
             is_served = True
             api.put(claims.path, "gpu")

@@ -138,6 +138,16 @@ def test_a_gang_that_fits_is_bound_and_its_group_says_so(world: World) -> None:
     world.end("fits", 2)
 
 
+def test_a_running_member_is_explained_with_its_group(world: World) -> None:
+    world.create("runs", 2)
+    world.up.until(lambda: all(world.up.node_of(f"runs-{turn}") for turn in range(2)))
+
+    told = run(world.up.folder, "explain", "default/runs-0", "--server", world.pages, *UNVERIFIED)
+
+    assert 'It is in pod group "default/runs": 2 of 2 pods have a node, 2 are needed.' in told.stdout.splitlines()
+    world.end("runs", 2)
+
+
 def test_a_gang_that_does_not_fit_has_no_pod_bound_and_its_group_says_why(world: World) -> None:
     world.create("large", 3)
 

@@ -308,22 +308,66 @@ spec: {containers: [{name: c, image: i}]}
 
 
 @pytest.mark.parametrize(
-    ("members", "expected"),
+    ("members", "code", "expected"),
     [
-        pytest.param("ab", "2 of 2 pending pods placed", id="all are there"),
+        pytest.param("ab", 0, "2 of 2 pending pods placed", id="all are there"),
         pytest.param(
             "a",
+            1,
             'held back default/a: waiting for 1 more pod of pod group "default/train" (1 of 2 created)',
             id="one is missing",
         ),
     ],
 )
-def test_a_gang_of_the_communitys_is_placed_or_held_as_a_whole(tmp_path: Path, members: str, expected: str) -> None:
+def test_a_gang_of_the_communitys_is_placed_or_held_as_a_whole(
+    tmp_path: Path, members: str, code: int, expected: str
+) -> None:
     (tmp_path / "config.yaml").write_text(GANG_CONFIG)
     (tmp_path / "gang.yaml").write_text(GROUP + "".join(MEMBER % name for name in members))
     ended = run(tmp_path, "up", "--once", "--nodes", "2", "--config", "config.yaml", "gang.yaml")
-    assert ended.returncode == 0
+    assert ended.returncode == code
     assert expected in ended.stdout
+
+
+OWN_GROUP = "{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: train}, spec: {%s}}\n"
+OWN_MEMBER = """\
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec: {containers: [{name: c, image: i}], schedulingGroup: {podGroupName: %s}%s}
+"""
+NEEDS_TWO = "schedulingPolicy: {gang: {minCount: 2}}"
+
+
+@pytest.mark.parametrize(
+    ("objects", "code", "expected"),
+    [
+        pytest.param(
+            OWN_GROUP % NEEDS_TWO + OWN_MEMBER % ("train", ""),
+            1,
+            "waiting for minCount pods from a gang to appear in scheduling queue",
+            id="a pod",
+        ),
+        pytest.param(
+            OWN_GROUP % NEEDS_TWO + OWN_MEMBER % ("other", ""),
+            1,
+            'pod group "default/other" is not there',
+            id="the group",
+        ),
+        pytest.param(
+            OWN_GROUP % "schedulingPolicy: {basic: {}}" + OWN_MEMBER % ("train", ", schedulingGates: [{name: wait}]"),
+            0,
+            "waiting for scheduling gates: [wait]",
+            id="nothing: it is held back on purpose",
+        ),
+    ],
+)
+def test_a_group_that_lacks_something_does_not_pass(tmp_path: Path, objects: str, code: int, expected: str) -> None:
+    (tmp_path / "gang.yaml").write_text(objects)
+    ended = run(tmp_path, "up", "--once", "--nodes", "2", "--feature-gates", "GenericWorkload=true", "gang.yaml")
+    assert f"held back default/a: {expected}\n0 of 1 pending pods placed" in ended.stdout
+    assert ended.returncode == code
 
 
 def test_a_chart_of_what_nothing_here_acts_upon_is_applied_and_each_kind_told_once(tmp_path: Path) -> None:

@@ -120,3 +120,36 @@ POD, NODE = make_pod("p").build(), make_node("n").build()
 )
 def test_changes_have_upstreams_labels(old: Any, new: Any, expected: str) -> None:
     assert event_label(old, new) == expected
+
+
+@pytest.mark.parametrize(
+    ("extenders", "expected"),
+    [
+        pytest.param("[]", {}, id="nobody is sent anything"),
+        pytest.param("[{urlPrefix: 'http://e', bindVerb: b}]", {}, id="who binds is sent names"),
+        pytest.param(
+            "[{urlPrefix: 'http://e', filterVerb: f, nodeCacheCapable: true}]",
+            {"pending": True, "placed": False},
+            id="who knows the nodes is sent the pod",
+        ),
+        pytest.param(
+            "[{urlPrefix: 'http://e', filterVerb: f}]",
+            {"pending": True, "placed": False, "node": True},
+            id="others are sent nodes",
+        ),
+        pytest.param(
+            "[{urlPrefix: 'http://e', preemptVerb: p}]",
+            {"pending": True, "placed": True},
+            id="or victims",
+        ),
+    ],
+)
+def test_texts_are_kept_of_what_extenders_are_sent(extenders: str, expected: dict[str, bool]) -> None:
+    config = read_configuration(f"{HEADING}{FEW}extenders: {extenders}\n")
+    found = {one.kind: one.keeps_text for one in watched(Cluster(config).profiles.values(), extenders=config.extenders)}
+    kept: dict[str, bool] = {}
+    if (of_pods := found["Pod"]) is not None:
+        kept = {"pending": of_pods(make_pod("a").build()), "placed": of_pods(make_pod("a").on("n1").build())}
+    if (of_nodes := found["Node"]) is not None:
+        kept["node"] = of_nodes(make_node("n1").build())
+    assert kept == expected

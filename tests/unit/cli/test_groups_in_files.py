@@ -1,6 +1,7 @@
 """Groups of pods in files: refused as a server refuses them, and explained, or why not."""
 
 import json
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -111,8 +112,7 @@ def test_a_group_that_may_go_nowhere_is_told_so() -> None:
     }
 
 
-def test_a_gang_of_the_communitys_that_is_placed_in_part_is_named() -> None:
-    config = """
+COSCHEDULING = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
@@ -120,17 +120,84 @@ profiles:
     multiPoint: {enabled: [{name: Coscheduling}]}
     queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
 """
-    team = "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: t}, spec: {minMember: 2}}"
-    pods = (
-        f"{{apiVersion: v1, kind: Pod, metadata: {{name: t-{number}, labels: {{scheduling.x-k8s.io/pod-group: t}}}},"
-        " spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 3}}}]}}"
-        for number in (0, 1)
+
+
+def team(needed: int, more: str = "") -> str:
+    """A gang of the community's."""
+    spec = f"{{minMember: {needed}{more}}}"
+    return f"{{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {{name: t}}, spec: {spec}}}"
+
+
+def mate(number: int, cpu: int = 3, more: str = "") -> str:
+    """A pod of it; the node of these tests has 4 CPUs."""
+    meta = f"{{name: t-{number}, labels: {{scheduling.x-k8s.io/pod-group: t}}}}"
+    containers = f"[{{name: c, image: i, resources: {{requests: {{cpu: {cpu}}}}}}}]"
+    return f"{{apiVersion: v1, kind: Pod, metadata: {meta}, spec: {{containers: {containers}{more}}}}}"
+
+
+def scheduled(*objects: str) -> tuple[int, dict[str, Any]]:
+    result = run("schedule", "-", "-o", "json", "--config-text", COSCHEDULING, objects=objects)
+    found = json.loads(result.stdout)
+    return result.exit_code, {key: [one["pod"] for one in found[key]] for key in ("placements", "refused", "held")}
+
+
+def test_a_gang_of_the_communitys_of_which_too_few_fit_is_not_placed_at_all() -> None:
+    objects = (team(2), mate(0), mate(1))
+    result = run("schedule", "-", "--config-text", COSCHEDULING, objects=objects)
+    why = (
+        'pod group "default/t": 1 of 2 members fit, 2 needed; member default/t-1: '
+        "0/1 nodes are available: 1 Insufficient cpu."
     )
-    result = run("schedule", "-", "--config-text", config, objects=(team, *pods))
-    told = (
-        'note: pod group "default/t": 1 of 2 pods placed: they were tried one by one; '
-        "`stowplan up --once` places as many as the group needs, or none"
-    )
+    assert result.exit_code == 1
+    assert result.output.splitlines() == [
+        f"refused default/t-0: {why}",
+        f"refused default/t-1: {why}",
+        "0 of 2 pending pods placed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        pytest.param(
+            (team(2), mate(0, 1), mate(1, 1)),
+            (0, {"placements": ["default/t-0", "default/t-1"], "refused": [], "held": []}),
+            id="all fit",
+        ),
+        pytest.param(
+            (team(2), mate(0, 2), mate(1, 2), mate(2, 2)),
+            (1, {"placements": ["default/t-0", "default/t-1"], "refused": ["default/t-2"], "held": []}),
+            id="enough fit",
+        ),
+        pytest.param(
+            (team(2), mate(0, 1), mate(1, 1, ", schedulingGates: [{name: wait}]")),
+            (1, {"placements": [], "refused": ["default/t-0"], "held": ["default/t-1"]}),
+            id="one is not ready",
+        ),
+        pytest.param(
+            (team(2), mate(0, 1, ", nodeName: n1"), mate(1, 1, ", nodeName: n1"), mate(2, 3), mate(3, 1)),
+            (1, {"placements": ["default/t-3"], "refused": ["default/t-2"], "held": []}),
+            id="it has its number already",
+        ),
+        pytest.param(
+            (team(1, ", minResources: {cpu: 5}"), mate(0, 1)),
+            (1, {"placements": [], "refused": ["default/t-0"], "held": []}),
+            id="the cluster has not got what all of it needs",
+        ),
+        pytest.param(
+            (team(3), mate(0, 1), mate(1, 1)),
+            (1, {"placements": [], "refused": [], "held": ["default/t-0", "default/t-1"]}),
+            id="it is not complete",
+        ),
+    ],
+)
+def test_a_gang_of_the_communitys_is_placed_as_in_a_cluster(objects: tuple[str, ...], expected: Any) -> None:
+    assert scheduled(*objects) == expected
+
+
+def test_a_gang_that_lacks_pods_is_as_bad_as_a_refusal() -> None:
+    result = run("schedule", "-", GATES, objects=(gang(2), POD))
+    told = "held back default/train-0: waiting for minCount pods from a gang to appear in scheduling queue"
     assert (result.exit_code, told in result.output) == (1, True), result.output
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from stowplan.extender.messages import (
     FilterReply,
@@ -20,6 +21,10 @@ from stowplan.extender.messages import (
     read_priorities,
 )
 from stowplan.framework.contract import Preemption
+from stowplan.model.decode import decode_as
+from stowplan.model.node import Node
+from stowplan.model.pod import Pod
+from stowplan.model.received import with_text
 from stowplan.testing import make_node, make_pod
 
 POD = make_pod("web").requests(cpu="500m").build()
@@ -285,3 +290,32 @@ def test_what_cannot_be_read_is_told_in_upstreams_words(read: Callable[[bytes], 
     with pytest.raises(UndecodableError) as caught:
         read(reply)
     assert str(caught.value) == words
+
+
+def test_a_pod_is_written_as_it_came_but_for_who_manages_its_fields() -> None:
+    metadata = {"name": "web", "namespace": "default", "managedFields": [{"manager": "kubectl"}], "labels": {"a": "b"}}
+    spec = {"containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}], "enableServiceLinks": True}
+    text = msgspec.json.encode({"metadata": metadata, "spec": spec, "status": {"qosClass": "BestEffort"}})
+    received = with_text(decode_as(Pod, text), text)
+    written = msgspec.json.decode(nodes_request(received, {}, only_names=True))["Pod"]
+    assert written == {
+        "metadata": {"name": "web", "namespace": "default", "labels": {"a": "b"}},
+        "spec": spec,
+        "status": {"qosClass": "BestEffort"},
+    }
+
+
+def test_a_pod_that_came_with_a_node_and_is_taken_to_have_none_is_written_without() -> None:
+    text = msgspec.json.encode({"metadata": {"name": "web"}, "spec": {"nodeName": "n1", "hostname": "h"}})
+    received = with_text(decode_as(Pod, text), text)
+    pending = replace(received, spec=replace(received.spec, node_name=""))
+    sent = [msgspec.json.decode(nodes_request(pod, {}, only_names=True))["Pod"]["spec"] for pod in (received, pending)]
+    assert sent == [{"nodeName": "n1", "hostname": "h"}, {"hostname": "h"}]
+
+
+def test_a_node_is_written_as_it_came_but_for_who_manages_its_fields() -> None:
+    info = {"nodeInfo": {"kernelVersion": "6.1"}}
+    text = msgspec.json.encode({"metadata": {"name": "n1", "managedFields": [{}]}, "status": info})
+    received = with_text(decode_as(Node, text), text)
+    written = msgspec.json.decode(nodes_request(POD, {"n1": received}, only_names=False))["Nodes"]["items"]
+    assert written == [{"metadata": {"name": "n1"}, "status": info}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stowplan.kube.resources import PODS, RESOURCES, ApiResource, dynamic
+from stowplan.kube.resources import ALPHA_POD_GROUPS, PODS, RESOURCES, ApiResource, dynamic
 from stowplan.model.json_values import MalformedObject
 from stowplan.model.kinds import KINDS
 
@@ -100,3 +100,34 @@ def test_a_name_that_says_too_little_is_refused(text: str) -> None:
 def test_an_object_that_is_no_object_is_malformed() -> None:
     with pytest.raises(MalformedObject, match=r"^foos\.v1\.example\.com: "):
         dynamic("foos.v1.example.com").decode(b"[1]")
+
+
+_ELSEWHERE = "; if it is of another release, start the scheduler without --emulated-version"
+
+
+@pytest.mark.parametrize(
+    ("resource", "remedy"),
+    [
+        pytest.param(
+            ALPHA_POD_GROUPS,
+            "start the API server with --feature-gates=GenericWorkload=true"
+            " --runtime-config=scheduling.k8s.io/v1alpha2=true, and it will be picked up" + _ELSEWHERE,
+            id="groups of 1.36",
+        ),
+        pytest.param(
+            RESOURCES["DeviceTaintRule"],
+            "start the API server with --runtime-config=resource.k8s.io/v1=true, and it will be picked up" + _ELSEWHERE,
+            id="what a release serves by itself",
+        ),
+        pytest.param(
+            RESOURCES["CommunityPodGroup"],
+            "install what serves it, and it will be picked up",
+            id="the community's groups",
+        ),
+        pytest.param(
+            dynamic("foos.v1.example.com"), "install what serves it, and it will be picked up", id="a custom resource"
+        ),
+    ],
+)
+def test_what_to_do_where_it_is_not_served(resource: ApiResource, remedy: str) -> None:
+    assert resource.remedy == remedy

@@ -126,6 +126,12 @@ def test_a_kind_that_is_not_served_is_refused_with_what_to_do() -> None:
             "switch it on with --feature-gates=GenericWorkload=true",
             id="a kind that a feature gate is off for",
         ),
+        pytest.param(
+            "scheduling.k8s.io/v1alpha2",
+            "PodGroup",
+            "it is of scheduling.k8s.io/v1beta1; switch it on with --feature-gates=GenericWorkload=true",
+            id="a kind of another release that a feature gate is off for",
+        ),
         pytest.param("v1", "Foo", "give its CustomResourceDefinition first", id="a kind of nobody"),
     ],
 )
@@ -134,6 +140,13 @@ def test_what_was_meant_by_a_kind_that_is_not_served_is_guessed(version: str, ki
     with pytest.raises(ManifestError) as refused:
         Applier(make_api()).apply(unknown)
     assert str(refused.value) == f"f.yaml: {kind} a: this cluster does not serve {kind} of {version}; {remedy}"
+
+
+def test_in_136_a_group_needs_the_gate_that_schedules_it_too() -> None:
+    content = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "a"}}
+    api = Api(Store(), Catalogue("1.36"), lambda: NOON, random.Random(1).getrandbits)
+    with pytest.raises(ManifestError, match=r"--feature-gates=GenericWorkload=true,GangScheduling=true$"):
+        Applier(api).apply(Manifest("f.yaml", content))
 
 
 def test_an_object_of_a_server_that_is_none_is_refused() -> None:

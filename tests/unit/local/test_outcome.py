@@ -11,6 +11,7 @@ KNOWN = Knowledge(
     {"ns/gang": "waiting for 2 more pods", "ns/out": "Gate is broken"},
     {"ns/out": "Gate is broken"},
     {"ns/lost": "n1"},
+    {"ns/few": "waiting for 1 more pod"},
 )
 
 
@@ -50,6 +51,11 @@ def make_pod(name: str, condition: tuple[str, str] | None = None, **spec: Any) -
             make_pod("gang"), ClusterOutcome(held=(Unplaced("ns/gang", "waiting for 2 more pods"),)), id="held"
         ),
         pytest.param(
+            make_pod("few"),
+            ClusterOutcome(incomplete=(Unplaced("ns/few", "waiting for 1 more pod"),)),
+            id="its group lacks pods",
+        ),
+        pytest.param(
             make_pod("lost"),
             ClusterOutcome(undecided=(Unplaced("ns/lost", "placed on n1, but not bound there"),)),
             id="nobody has bound it",
@@ -78,6 +84,7 @@ def test_a_pod_is_judged_by_what_the_cluster_says_of_it(pod: dict[str, Any], exp
     [
         pytest.param(ClusterOutcome((Placement("ns/a", "n"),)), True, id="all placed"),
         pytest.param(ClusterOutcome(held=(Unplaced("ns/a", ""),)), True, id="somebody waits at a gate"),
+        pytest.param(ClusterOutcome(incomplete=(Unplaced("ns/a", ""),)), False, id="somebody's group lacks pods"),
         pytest.param(ClusterOutcome(unmade=(Shortfall("Job ns/j", 1, "quota"),)), False, id="a workload lacks pods"),
         pytest.param(ClusterOutcome(others=(Unplaced("ns/a", ""),)), True, id="somebody is another's"),
         pytest.param(ClusterOutcome(refused=(Unplaced("ns/a", ""),)), False, id="somebody was refused"),

@@ -31,9 +31,15 @@ def plugin(*objects: Any, gates: Any = GANGS_ON) -> GangScheduling:
     return GangScheduling(handle)
 
 
-def tree(name: str, needed: int) -> CompositePodGroup:
+def tree(name: str, needed: int, parent: str = "") -> CompositePodGroup:
     policy = CompositeSchedulingPolicy(gang=CompositeGangPolicy(min_group_count=needed))
-    return CompositePodGroup(metadata=NamespacedMeta(name=name), spec=CompositePodGroupSpec(scheduling_policy=policy))
+    spec = CompositePodGroupSpec(scheduling_policy=policy, parent_composite_pod_group_name=parent)
+    return CompositePodGroup(metadata=NamespacedMeta(name=name), spec=spec)
+
+
+def ladder(names: str, above: str = "") -> list[CompositePodGroup]:
+    """Make a group of groups for each letter, each a part of the next; the last is a part of `above`."""
+    return [tree(name, 1, parent) for name, parent in zip(names, (*names[1:], above), strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -146,3 +152,32 @@ def test_a_pod_of_a_tree_waits_until_enough_groups_are_complete(objects: list[An
     found = plugin(own_group("train", 1, parent="job"), *own_members("train", 1), *objects, gates=TREES_ON)
     said = found.pre_enqueue(own_members("train", 1)[0])
     assert (said.reasons[0] if said is not None else "") == expected
+
+
+_MISSING = "failed to build hierarchy snapshot: composite pod group object not found in state for compositepodgroup"
+_CIRCLE = "failed to build hierarchy snapshot: cycle detected in composite pod group hierarchy: compositepodgroup"
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        pytest.param(ladder("abc"), "", id="four levels"),
+        pytest.param(ladder("abcd"), "", id="five levels, which upstream lets in, too"),
+        pytest.param(ladder("abcde"), f"{_MISSING}/default/a", id="six levels are too many"),
+        pytest.param(ladder("ab", above="c"), f"{_MISSING}/default/c", id="the one that is missing is named"),
+        pytest.param(ladder("a", above="a"), f"{_CIRCLE}/default/a", id="a group that is its own part"),
+        pytest.param(ladder("ab", above="a"), f"{_CIRCLE}/default/b", id="a circle of two"),
+        pytest.param(ladder("abcd", above="c"), f"{_CIRCLE}/default/d", id="a circle further up"),
+        pytest.param(ladder("abcdef", above="e"), f"{_MISSING}/default/a", id="a circle that is too far up to be seen"),
+    ],
+)
+def test_a_tree_is_no_deeper_than_upstream_allows(above: list[Any], expected: str) -> None:
+    pod = own_members("train", 1)[0]
+    found = plugin(own_group("train", 1, parent="a"), pod, *above, gates=TREES_ON)
+    said = found.pre_enqueue(pod)
+    assert (said.reasons[0] if said is not None else "") == expected
+    held = found.permit(pod, "n0")
+    if expected:
+        assert held == Rejection((expected,), Code.ERROR)
+    else:
+        assert isinstance(held, Wait)

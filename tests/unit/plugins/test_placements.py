@@ -8,6 +8,13 @@ import pytest
 
 from stowplan.framework.pod_groups import Assignment, GroupPlacement, PlacedIn
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model.meta import NamespacedMeta
+from stowplan.model.pod_group import (
+    CompositePodGroup,
+    CompositePodGroupSpec,
+    SchedulingConstraints,
+    TopologyConstraint,
+)
 from stowplan.plugins.podgrouppodscount import PodGroupPodsCount
 from stowplan.plugins.topologyplacement import TopologyPlacementGenerator
 from stowplan.table.nodes import Nodes
@@ -55,6 +62,20 @@ def test_pods_that_run_in_no_one_place_are_an_error(on: list[str], expected: str
     pods = [on_node(pod, name) for pod, name in zip(own_members("train", len(on)), on, strict=True)]
     text = f"cannot determine domain for already scheduled pods: {expected}"
     assert placements(*pods) == Rejection((text,), Code.ERROR)
+
+
+def test_a_tree_that_is_too_deep_has_no_placement() -> None:
+    spec = CompositePodGroupSpec(scheduling_constraints=SchedulingConstraints(topology=(TopologyConstraint(key=RACK),)))
+    root = CompositePodGroup(metadata=NamespacedMeta(name="d"), spec=spec)
+    below = [
+        CompositePodGroup(
+            metadata=NamespacedMeta(name=name), spec=CompositePodGroupSpec(parent_composite_pod_group_name=parent)
+        )
+        for name, parent in ("ab", "bc", "cd")
+    ]
+    handle = LocalHandle(*NODES, root, *below, own_group("train", 1, parent="a"))
+    said = TopologyPlacementGenerator(handle).placements(root, Nodes(handle.table), None)
+    assert said == Rejection(("exceeded maximum hierarchy depth at podgroup/default/train",), Code.ERROR)
 
 
 def test_the_placement_with_the_most_pods_scores_highest() -> None:

@@ -14,7 +14,7 @@ from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import Rejection
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import CompositePodGroup, GroupKey, OwnGroup
+from stowplan.model.pod_group import CompositePodGroup, CompositePodGroupSpec, GroupKey, OwnGroup
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.groups import GroupOutcome
 from stowplan.queue.places import SECOND, QueueLimits, QueueRules, delay_ns
@@ -240,8 +240,9 @@ def test_a_pod_that_lost_its_node_later_comes_back_as_its_group() -> None:
 # Trees of groups
 
 
-def composite(name: str) -> CompositePodGroup:
-    return CompositePodGroup(metadata=NamespacedMeta(name=name))
+def composite(name: str, parent: str = "") -> CompositePodGroup:
+    spec = CompositePodGroupSpec(parent_composite_pod_group_name=parent)
+    return CompositePodGroup(metadata=NamespacedMeta(name=name), spec=spec)
 
 
 def test_groups_of_a_tree_wait_as_one() -> None:
@@ -258,6 +259,28 @@ def test_as_long_as_the_group_above_is_missing_pods_are_incomplete() -> None:
     waiting.queue.remove_group(composite("job"), 0)
     validate_queue(waiting.queue)
     assert waiting.places() == {"left-0": "incomplete"}
+
+
+@pytest.mark.parametrize(
+    ("above", "expected"),
+    [
+        pytest.param([], 'composite pod group "default/job" is not there', id="the group above is missing"),
+        pytest.param(
+            [composite("job", "all")], 'composite pod group "default/all" is not there', id="the next one is missing"
+        ),
+        pytest.param(
+            [composite("job", "all"), composite("all", "job")],
+            "cycle detected in composite pod group hierarchy: compositepodgroup/default/job",
+            id="a circle",
+        ),
+    ],
+)
+def test_an_incomplete_pod_says_what_is_missing(above: list[Any], expected: str) -> None:
+    [pod] = own_members("left", 1)
+    waiting = room(own_group("left", 1, parent="job"), pod, *above, has_trees=True)
+    assert waiting.places() == {"left-0": "incomplete"}
+    assert waiting.queue.groups is not None
+    assert waiting.queue.groups.why_incomplete(pod) == expected
 
 
 def test_without_the_feature_gate_a_parent_means_nothing() -> None:

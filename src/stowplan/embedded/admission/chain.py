@@ -110,6 +110,8 @@ def validate(resource: Resource, obj: Object, before: Object | None, api: Cluste
             limits.check_claim(resource, obj, api)
         case "priorityclasses.scheduling.k8s.io":
             priority.check_one_default(resource, obj, api)
+        case "podgroups.scheduling.k8s.io":
+            new_objects.check_workload(resource, obj, api)
     if resource.is_namespaced:
         quota.check(resource, obj, before, api)
 
@@ -154,6 +156,8 @@ def _give(resource: Resource, obj: Object, api: ClusterView) -> None:
             _give_pod(resource, obj, api)
         case "podgroups.scheduling.k8s.io" | "compositepodgroups.scheduling.k8s.io":
             priority.assign_to_group(resource, obj, api)
+            if resource.kind == "PodGroup":
+                new_objects.protect(obj)
         case "nodes":
             new_objects.taint_unless_ready(obj)
         case "namespaces":

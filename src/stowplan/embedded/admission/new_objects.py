@@ -1,7 +1,8 @@
 """What new objects need and are given, kind by kind; pods have a module of their own.
 
 Upstream's plugins for it are NamespaceLifecycle, TaintNodesByCondition, DefaultStorageClass,
-StorageObjectInUseProtection and, for requests for certificates, the strategy of their registry.
+StorageObjectInUseProtection, PodGroupProtection, PodGroupWorkloadExists and, for requests for certificates, the
+strategy of their registry.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.identity.users import ADMIN, User
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.errors import StatusError, forbidden, not_found
+from stowplan.embedded.objects.releases import changed
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import built_in
+from stowplan.model.label_syntax import quoted
 from stowplan.model.timestamps import format_time
 
 CERTIFICATE_REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
@@ -24,6 +27,7 @@ _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _FINALIZERS: Final = {
     "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
     "PersistentVolume": "kubernetes.io/pv-protection",
+    "PodGroup": "scheduling.k8s.io/podgroup-protection",
 }
 
 
@@ -81,11 +85,30 @@ def assign_storage_class(claim: Object, api: ClusterView) -> None:
 
 
 def protect(obj: Object) -> None:
-    """Give a new claim or volume a finalizer, so that it stays while it is used; its controller takes it off."""
+    """Give a new claim, volume or group of pods a finalizer: it stays while it is used; its controller takes it off."""
     finalizer = _FINALIZERS[obj["kind"]]
     finalizers = obj["metadata"].setdefault("finalizers", [])
     if finalizer not in finalizers:
         finalizers.append(finalizer)
+
+
+def check_workload(resource: Resource, group: Object, api: ClusterView) -> None:
+    """Refuse a new group of pods whose workload, or the template in it, is not there; since 1.37 nobody asks."""
+    reference = reading.mapping(group, "spec", "podGroupTemplateRef", "workload")
+    if changed("GroupsWithoutWorkload", resource.release) or not reference:
+        return
+    name, template = reading.text(reference, "workloadName"), reading.text(reference, "podGroupTemplateName")
+    workloads = api.catalogue.of_kind(resource.api_version, "Workload")
+    stored = api.store.get(workloads, group["metadata"]["namespace"], name) if workloads is not None else None
+    if stored is None:
+        problem = f"Workload {quoted(name)} not found"
+    elif reading.is_deleted(stored.object):
+        problem = f"Workload {quoted(name)} is being deleted"
+    elif any(one.get("name") == template for one in reading.entries(stored.object, "spec", "podGroupTemplates")):
+        return
+    else:
+        problem = f"PodGroupTemplate {quoted(template)} not found in Workload {quoted(name)}"
+    raise forbidden(resource, group["metadata"]["name"], f"PodGroup rejected: {problem}")
 
 
 def credit_requester(request: Object, requester: User | None) -> None:

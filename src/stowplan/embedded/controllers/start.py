@@ -28,14 +28,20 @@ from stowplan.embedded.controllers.namespace import NamespaceController
 from stowplan.embedded.controllers.nodelifecycle import NodeLifecycleController
 from stowplan.embedded.controllers.persistentvolume import PersistentVolumeClaimController, PersistentVolumeController
 from stowplan.embedded.controllers.podgc import PodGCController
+from stowplan.embedded.controllers.podgroup_protection import PodGroupProtectionController
 from stowplan.embedded.controllers.replicaset import ReplicaSetController
-from stowplan.embedded.controllers.resourceclaim import PodResourceClaimController, ResourceClaimController
+from stowplan.embedded.controllers.resourceclaim import ResourceClaimController
+from stowplan.embedded.controllers.resourceclaim_templates import (
+    PodGroupResourceClaimController,
+    PodResourceClaimController,
+)
 from stowplan.embedded.controllers.statefulset import StatefulSetController
 from stowplan.embedded.controllers.tainteviction import TaintEvictionController
 from stowplan.embedded.controllers.volume_protection import VolumeProtectionController
 from stowplan.embedded.controllers.volume_provisioning import ProvisioningController
 from stowplan.embedded.informers.controller import Controller, ControllerContext
 from stowplan.embedded.informers.informer import SharedInformer
+from stowplan.embedded.informers.pod_groups import has_claims
 from stowplan.embedded.kubelet.heartbeats import Heartbeats
 from stowplan.embedded.kubelet.kubelet import Kubelet, KubeletTiming
 from stowplan.embedded.registry.api import Api
@@ -76,6 +82,7 @@ def start_all(api: Api, options: ControllerOptions) -> list[asyncio.Task[None]]:
     runnables: list[Runnable] = []
     if options.has_controllers:
         informers += [*context.volumes.informers, context.resource_claims, context.claiming_pods]
+        informers += context.groups.informers if context.groups is not None else ()
         runnables += _controllers(context, options)
     if options.has_kubelets:
         runnables += [] if options.is_still else [Kubelet(context, options.timing)]
@@ -120,6 +127,9 @@ def _controllers(context: ControllerContext, options: ControllerOptions) -> list
         PodResourceClaimController(context),
         ResourceClaimController(context),
     ]
+    groups = context.groups
+    if groups is not None and has_claims(context.api):
+        at_once.append(PodGroupResourceClaimController(context, groups))
     if options.has_provisioner:
         at_once.append(ProvisioningController(context))
     if options.is_still:
@@ -134,5 +144,6 @@ def _controllers(context: ControllerContext, options: ControllerOptions) -> list
         CronJobController(context, jobs.informer),
         DisruptionController(context),
         EventTTLController(context),
+        *([PodGroupProtectionController(context, groups)] if groups is not None else []),
         *at_once,
     ]

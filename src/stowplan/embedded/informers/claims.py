@@ -17,6 +17,7 @@ from stowplan.embedded.storage.stored import Stored
 
 POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 FINALIZER = "resource.kubernetes.io/delete-protection"
+_GROUPS = "scheduling.k8s.io/"
 #: One of these is in the text of every pod that is of interest.
 _MARKS = (b'"persistentVolumeClaim"', b'"ephemeral"', b'"resourceClaims"', b'"extendedResourceClaimStatus"')
 
@@ -29,6 +30,10 @@ class ClaimEntry(msgspec.Struct, frozen=True, gc=False):
     template: str
     #: What the status says: the name of the claim that was made, "" that none is needed, None that nothing is known.
     made: str | None
+
+    def is_same(self, other: ClaimEntry) -> bool:
+        """Whether it means what an entry of the other's means: the group's, if the other is of a group."""
+        return (self.name, self.claim, self.template) == (other.name, other.claim, other.template)
 
 
 class ClaimingPod(Extract, frozen=True, gc=False):
@@ -91,19 +96,25 @@ class ConsumerReference(msgspec.Struct, frozen=True, gc=False):
     def is_pod(self) -> bool:
         return not self.api_group and self.resource == "pods"
 
+    @property
+    def is_group(self) -> bool:
+        return (self.api_group, self.resource) == ("scheduling.k8s.io", "podgroups")
+
     def serves(self, pod_uid: str, group: str) -> bool:
         """Say whether what is reserved is for a pod: for itself, or for the group that it is scheduled with."""
-        is_group = (self.api_group, self.resource) == ("scheduling.k8s.io", "podgroups")
-        return self.uid == pod_uid or (is_group and self.name == group)
+        return self.uid == pod_uid or (self.is_group and self.name == group)
 
 
 class KnownResourceClaim(Extract, frozen=True, gc=False):
     """The extract of one ResourceClaim."""
 
-    #: The pod it was made for, as name and uid; "" for one that stands for itself.
+    #: The pod it was made for; "" for one that was made for a group of pods, or stands for itself.
     pod: str
-    pod_uid: str
-    #: The entry of that pod it was made for.
+    #: The group of pods it was made for, "" if none.
+    group: str
+    #: The uid of the pod or the group.
+    owner_uid: str
+    #: The entry of that pod or group it was made for.
     entry: str
     consumers: tuple[ConsumerReference, ...]
     is_allocated: bool
@@ -112,11 +123,11 @@ class KnownResourceClaim(Extract, frozen=True, gc=False):
 
 
 class ResourceClaimInformer(SharedInformer[KnownResourceClaim]):
-    """All ResourceClaims as extracts, found by the pods they were made for."""
+    """All ResourceClaims as extracts, found by the pods or groups they were made for."""
 
     def __init__(self, api: Api) -> None:
         super().__init__(api, find_resource(api, "resource.k8s.io/v1", "ResourceClaim"), _read_claim)
-        self.by_pod = Index[KnownResourceClaim](lambda claim: (claim.pod_uid,) if claim.pod_uid else (), self)
+        self.by_owner = Index[KnownResourceClaim](lambda claim: (claim.owner_uid,) if claim.owner_uid else (), self)
 
 
 def consumers_of(claim: Object) -> tuple[ConsumerReference, ...]:
@@ -124,6 +135,21 @@ def consumers_of(claim: Object) -> tuple[ConsumerReference, ...]:
     return tuple(
         ConsumerReference(*(reading.text(each, key) for key in ("apiGroup", "resource", "name", "uid")))
         for each in reading.entries(claim, "status", "reservedFor")
+    )
+
+
+def entries_of(obj: Object) -> tuple[ClaimEntry, ...]:
+    """Return the entries for devices of a pod, or of a group of pods."""
+    statuses = reading.entries(obj, "status", "resourceClaimStatuses")
+    made = {each.get("name"): each.get("resourceClaimName") or "" for each in statuses}
+    return tuple(
+        ClaimEntry(
+            name=(name := reading.text(each, "name")),
+            claim=reading.text(each, "resourceClaimName"),
+            template=reading.text(each, "resourceClaimTemplateName"),
+            made=made.get(name),
+        )
+        for each in reading.entries(obj, "spec", "resourceClaims")
     )
 
 
@@ -140,17 +166,7 @@ def _read_pod(stored: Stored) -> ClaimingPod | None:
     volumes = reading.entries(obj, "spec", "volumes")
     claims = [reading.text(each, "persistentVolumeClaim", "claimName") for each in volumes]
     ephemeral = [f"{stored.name}-{each['name']}" for each in volumes if "ephemeral" in each]
-    statuses = reading.entries(obj, "status", "resourceClaimStatuses")
-    made = {each.get("name"): each.get("resourceClaimName") or "" for each in statuses}
-    devices = tuple(
-        ClaimEntry(
-            name=(name := reading.text(each, "name")),
-            claim=reading.text(each, "resourceClaimName"),
-            template=reading.text(each, "resourceClaimTemplateName"),
-            made=made.get(name),
-        )
-        for each in reading.entries(obj, "spec", "resourceClaims")
-    )
+    devices = entries_of(obj)
     extended = reading.text(obj, "status", "extendedResourceClaimStatus", "resourceClaimName")
     if not (any(claims) or ephemeral or devices or extended):
         return None
@@ -174,10 +190,12 @@ def _read_claim(stored: Stored) -> KnownResourceClaim:
     obj = stored.object
     owner = controller_of(obj) or {}
     is_of_pod = owner.get("kind") == "Pod" and owner.get("apiVersion") == "v1"
+    is_of_group = owner.get("kind") == "PodGroup" and reading.text(owner, "apiVersion").startswith(_GROUPS)
     return KnownResourceClaim(
         *stored.key,
         pod=owner["name"] if is_of_pod else "",
-        pod_uid=owner["uid"] if is_of_pod else "",
+        group=owner["name"] if is_of_group else "",
+        owner_uid=owner["uid"] if is_of_pod or is_of_group else "",
         entry=reading.text(obj, "metadata", "annotations", POD_CLAIM_NAME),
         consumers=consumers_of(obj),
         is_allocated=bool(reading.mapping(obj, "status", "allocation")),

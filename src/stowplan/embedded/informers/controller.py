@@ -11,6 +11,7 @@ from stowplan.embedded.informers.event_recorder import EventRecorder, Failures, 
 from stowplan.embedded.informers.informer import EventHandler, Extract, SharedInformer, Transform
 from stowplan.embedded.informers.metadata import ObjectKey
 from stowplan.embedded.informers.nodes import NodeInformer
+from stowplan.embedded.informers.pod_groups import group_informers
 from stowplan.embedded.informers.pods import PodInformer
 from stowplan.embedded.informers.volumes import VolumeInformers
 from stowplan.embedded.informers.workqueue import Worker, WorkQueue
@@ -29,6 +30,8 @@ class ControllerContext:
         self.nodes, self.pods = NodeInformer(api), PodInformer(api)
         self.claiming_pods, self.resource_claims = ClaimingPodInformer(api), ResourceClaimInformer(api)
         self.volumes = VolumeInformers(api)
+        #: None if no groups of pods are served.
+        self.groups = group_informers(api)
 
 
 class Controller(ABC):

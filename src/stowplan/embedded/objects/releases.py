@@ -32,6 +32,8 @@ CHANGES: Final[Mapping[str, str]] = MappingProxyType(
         "LevelsOfNoType": "1.37",
         # Groups name their template in `workloadRef`, have a disruption mode that is a struct, and may be trees.
         "GroupsOf137": "1.37",
+        # A group of pods may name a workload that is not there.
+        "GroupsWithoutWorkload": "1.37",
         # A condition without its type or status is told that it lacks it, and a second of a type at its own place.
         "MissingConditionFields": "1.37",
     }

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from stowplan.framework.handle import GroupLister, PlacedPod, PlacedPods
+from stowplan.framework.pod_groups import scheduled_in
 from stowplan.model.pod import Pod, pod_id, started
-from stowplan.model.pod_group import GroupKey, OwnGroup, own_group
+from stowplan.model.pod_group import MAX_TREE_DEPTH, GroupKey, OwnGroup, own_group
 
 # How much it matters what somebody is, among those of one priority.
 POD, GROUP, TREE = 1, 2, 3
@@ -60,7 +61,7 @@ class Units:
         return Unit((placed,), self.priority_of(placed.pod), rank)
 
     def _together(self, group: OwnGroup, placed: PlacedPod) -> Unit:
-        scheduled = (self._pods.placed(pod) for pod in self._groups.scheduled(group.group_key))
+        scheduled = (self._pods.placed(pod) for pod in scheduled_in(self._groups, group.group_key).pods)
         pods = tuple(one for one in scheduled if one is not None)
         rank = TREE if group.group_key.is_composite else GROUP
         return Unit(pods or (placed,), self.priority_of(placed.pod), rank)
@@ -71,9 +72,9 @@ class Units:
         return whole[-1] if whole else None
 
     def _upwards(self, key: GroupKey | None) -> Iterator[OwnGroup]:
-        """Go from a group to the root of its tree, as far as it is known."""
+        """Go from a group to the root of its tree, as far as it is known, and as deep as a tree may be."""
         seen: set[GroupKey] = set()
-        while key is not None and key not in seen:
+        while key is not None and key not in seen and len(seen) < MAX_TREE_DEPTH:
             seen.add(key)
             group = self._groups.get(key)
             if not isinstance(group, OwnGroup):

@@ -34,8 +34,8 @@ EVENTS = resource("events")
 class SmallCluster:
     """What a test talks to."""
 
-    def __init__(self, store: Store | None = None, **settings: Any) -> None:
-        self.api = Api(store or Store(), Catalogue(), self.now, random.Random(7).getrandbits)
+    def __init__(self, store: Store | None = None, catalogue: Catalogue | None = None, **settings: Any) -> None:
+        self.api = Api(store or Store(), catalogue or Catalogue(), self.now, random.Random(7).getrandbits)
         timing = settings.pop("timing", KubeletTiming(start_seconds=0.5))
         self._options = replace(ControllerOptions(now=self.now, timing=timing), **settings)
         self._tasks: list[asyncio.Task[None]] = []

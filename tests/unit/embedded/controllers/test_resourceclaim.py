@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stowplan.embedded.controllers.resourceclaim import prefix
+from stowplan.embedded.controllers.resourceclaim_templates import prefix
 from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import SmallCluster, tell
 from tests.unit.embedded.given import PODS, resource

@@ -188,6 +188,16 @@ def _check_claims(claims: Field) -> None:
             claim.invalid("at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified", shown)
 
 
+def _check_group(group: Field) -> None:
+    name = group["podGroupName"]
+    if name.value is None:
+        name.invalid("must specify one of: `podGroupName`")
+    else:
+        name.check(names.subdomain)
+    if group.parent is not None and group.parent["evictionResponders"]:
+        group.forbidden("may not be set when evictionResponders is set")
+
+
 def _check_system(system: Field) -> None:
     name = system["name"]
     if name.check_needed() and name.value not in _SYSTEMS:
@@ -228,4 +238,5 @@ _OF_SPECS: Final = (
     ("resourceClaims", _check_claims),
     ("schedulingGates", scheduling.check_gates),
     ("os", _check_system),
+    ("schedulingGroup", _check_group),
 )
