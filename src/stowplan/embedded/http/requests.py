@@ -113,22 +113,26 @@ class RequestReader:
             return
         self._raw_bytes += len(data)
         try:
-            if self._unparsed_bytes:
-                self._take_unparsed(data)
-            else:
-                self._parser.feed_data(data)
+            self._parse(data)
             # Refuse what goes on for ever without becoming anything, such as the extensions of chunks.
             if self.head is None:
                 if self._raw_bytes > HEAD_LIMIT_BYTES:
                     raise _head_too_large()
             elif self._raw_bytes > _AROUND_CHUNKS_BYTES + (1 + _AROUND_EACH_BYTE) * self._body_bytes:
                 raise bad_request("the body of the request is in chunks with more around them than in them")
-        except httptools.HttpParserUpgrade as upgrade:
-            self._take_unparsed(data[upgrade.args[0] :])
         except httptools.HttpParserError as error:
             self._fail(bad_request(f"this is not a request of HTTP/1.1: {error}"))
         except StatusError as error:
             self._fail(error)
+
+    def _parse(self, data: bytes | memoryview) -> None:
+        if self._unparsed_bytes:
+            self._take_unparsed(data)
+            return
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self._take_unparsed(data[upgrade.args[0] :])
 
     def take(self) -> Request | None:
         """The next complete request. Raise StatusError if what was sent is none; nothing can be read after that."""

@@ -122,6 +122,11 @@ def test_the_server_may_be_named_in_the_target() -> None:
             id="another packing",
         ),
         pytest.param(GET + b"Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 400, id="not packed"),
+        pytest.param(
+            POST + b"Upgrade: h2c\r\nConnection: Upgrade\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx",
+            400,
+            id="not packed, and another protocol is asked for",
+        ),
     ],
 )
 def test_what_is_no_request_is_refused(data: bytes, code: int) -> None:
