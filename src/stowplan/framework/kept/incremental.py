@@ -14,6 +14,7 @@ from typing import Any
 
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Rows
+from stowplan.table.domain_sums import Summed
 from stowplan.table.nodes import Nodes
 
 #: What a node has and what is taken of it, by row of `table.resources`.
@@ -67,3 +68,19 @@ class TellsApart:
     @abstractmethod
     def sign(self, pod: Pod) -> Hashable:
         """Return what tells pods apart; asked for every pod, so it should cost next to nothing for most of them."""
+
+
+class ByDomain(ABC):
+    """A state for `score` that may know the raw score of every row by the value of one label.
+
+    Then rows are neither scored nor normalised: their domains are, and where a domain comes to another score than
+    before, its rows are.
+    """
+
+    @abstractmethod
+    def by_domain(self) -> tuple[str, Summed] | None:
+        """Return the label and the raw scores by code of its values, at the end without one; None if that is not all.
+
+        They must be what `score` returns for a row, and the codes those of the table as it stands. Their log tells
+        where they differ from those of the state before, if that state had the same log.
+        """

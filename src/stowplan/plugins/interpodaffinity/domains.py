@@ -16,7 +16,8 @@ import numpy as np
 from stowplan.model.kinds import Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector
-from stowplan.table.columns import NO_ROWS, Rows, Scores, Summed
+from stowplan.table.columns import NO_ROWS, Rows, Scores
+from stowplan.table.domain_sums import Summed, SumsLog
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm
 
@@ -50,13 +51,14 @@ Weighted = tuple[str, int, CountedPods]
 class PodsByDomain:
     """The weighted sums of some pods over the domains of one topology key."""
 
-    __slots__ = ("_trail", "key", "outline", "parts", "sums")
+    __slots__ = ("key", "outline", "parts", "summed", "sums")
 
     def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
         self.parts = parts
+        self.summed = _sums(nodes, key, parts)
         #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
-        self.sums, self._trail = _sums(nodes, key, parts)
+        self.sums: Scores = self.summed.by_code
         #: What two of them must have in common to be compared domain by domain.
         self.outline = (key, len(self.sums))
 
@@ -79,30 +81,22 @@ class PodsByDomain:
             sums += weight * change * (codes >= 0)
         return sums
 
-    def where_others_are(self, before: Any, nodes: Nodes) -> Rows:
+    def where_others_are(self, before: Any, nodes: Nodes) -> Rows | None:
         """Return the rows in whose domain there are pods where there were none before, or the other way round.
 
-        `before` has the same outline.
+        None if it is not known. `before` has the same outline.
         """
-        if self.sums is before.sums:
-            return NO_ROWS
-        now, then = self.sums, before.sums
-        others = [code for code in self._changed(before) if (now.item(code) > 0) != (then.item(code) > 0)]
+        changed = self.summed.changed_since(before.summed)
+        if changed is None:
+            return None
+        others = [code for code, then in changed.items() if (self.sums.item(code) > 0) != (then > 0)]
         return nodes.rows_with(self.key, others) if others else NO_ROWS
-
-    def _changed(self, before: PodsByDomain) -> Iterable[int]:
-        """Return the codes whose sum may be another than before: the sums say so themselves, if there is one kind."""
-        now, then = self._trail, before._trail
-        if now is not None and then is not None and now.journal is then.journal:
-            marks = now.journal.since(min(now.position, then.position))
-            if marks is not None:
-                return set(marks)
-        changed: list[int] = np.flatnonzero(self.sums[:-1] != before.sums[:-1]).tolist()
-        return changed
 
     def has_pods(self, nodes: Nodes) -> bool:
         """Say whether any of the pods is on a node with the label, even if the weights add up to nothing."""
-        if self.sums.any():
+        if not any(nodes.total(counted) for _, counted in self.parts):
+            return False
+        if not nodes.population(self.key)[-1] or self.sums.any():
             return True
         has_label = nodes.label(self.key).codes >= 0
         return any(_count(nodes, counted)[has_label].any() for _, counted in self.parts)
@@ -132,7 +126,7 @@ class PodsByNode:
         found = sum((_count(nodes, counted) for _, counted in self.parts), np.zeros(len(nodes), dtype=np.int64))
         return found * (nodes.label(self.key).codes >= 0)
 
-    def where_others_are(self, before: Any, nodes: Nodes) -> Rows:
+    def where_others_are(self, before: Any, nodes: Nodes) -> Rows | None:
         """Return the rows where there are pods of other kinds than before.
 
         Pods that came or went meanwhile are of no concern: the filter reads who is there.
@@ -169,20 +163,14 @@ def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
     return nodes.change_of_carriers(counted) if isinstance(counted, CarriedTerm) else nodes.change_of(counted)
 
 
-def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> tuple[Scores, Summed | None]:
-    """Return the weighted sums, and the counts themselves if they are that."""
+def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> Summed:
+    """Return the weighted sums."""
     # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
     used = [part for part in parts if not isinstance(part[1], CarriedTerm) or part[1].is_used]
     if not used:
-        return np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64), None
+        return Summed(np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64), SumsLog(), 0)
     (weight, counted), *others = used
-    summed = nodes.sums(key, counted)
-    if weight == 1 and not others:
-        return summed.by_code, summed
-    sums = summed.by_code * weight
-    for weight, counted in others:
-        sums = sums + nodes.sums(key, counted).by_code * weight
-    return sums, None
+    return nodes.sums(key, counted) if weight == 1 and not others else nodes.weighted_sums(key, used)
 
 
 def _count(nodes: Nodes, counted: CountedPods) -> Scores:

@@ -33,7 +33,7 @@ from stowplan.framework.contract import (
     reject,
 )
 from stowplan.framework.handle import Handle
-from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.kept.incremental import ByDomain, Successive
 from stowplan.framework.remedies import Need, RejectedRows, Variant, with_spec
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.affinity import Affinity, PodAffinity
@@ -53,6 +53,7 @@ from stowplan.plugins.interpodaffinity.domains import (
     selection,
 )
 from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
+from stowplan.table.domain_sums import Summed
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
 
@@ -158,7 +159,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # Score
 
-    def pre_score(self, pod: Pod, nodes: Nodes) -> tuple[PodsByDomain, ...] | Skip:
+    def pre_score(self, pod: Pod, nodes: Nodes) -> PreferredTerms | Skip:
         if self._ignores_others and not _has_preferred_terms(pod):
             return SKIP
         terms, problem = nodes.terms_of(pod)
@@ -167,12 +168,12 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         preferred = [(weight, term) for kind, weight, term in terms if kind == "preferred"]
         own: list[Weighted] = [(term.topology_key, weight, self._rule(term)) for weight, term in preferred]
         by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
-        return by_topology if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
+        return PreferredTerms(by_topology) if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
 
-    def score(self, pod: Pod, nodes: Nodes, state: tuple[PodsByDomain, ...] | None) -> Scores:
+    def score(self, pod: Pod, nodes: Nodes, state: PreferredTerms | None) -> Scores:
         if state is None:
             raise WordedError(UNPREPARED)
-        by_topology = state
+        by_topology = state.by_topology
         if nodes.is_hypothetical:
             by_topology += by_key(nodes, self._wishes(pod, nodes, placed=False))
         first, *others = by_topology
@@ -181,7 +182,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             scores += domains.at_rows(nodes)
         return scores
 
-    def normalize(self, scores: Scores, low: int, high: int, state: tuple[PodsByDomain, ...]) -> Scores:
+    def normalize(self, scores: Scores, low: int, high: int, state: PreferredTerms) -> Scores:
         if high == low:
             return np.zeros(len(scores), dtype=np.int64)
         # The order of operations decides which way a fraction is cut off.
@@ -266,14 +267,30 @@ class _RequiredTerms(Successive):
         are_alike = [domains.outline for domains in now] == [domains.outline for domains in then]
         if not are_alike or self._outline() != before._outline():
             return None
-        pairs = zip(now, then, strict=True)
-        return np.concatenate([NO_ROWS, *[domains.where_others_are(others, nodes) for domains, others in pairs]])
+        rows = [NO_ROWS]
+        for domains, others in zip(now, then, strict=True):
+            some = domains.where_others_are(others, nodes)
+            if some is None:
+                return None
+            rows.append(some)
+        return np.concatenate(rows)
 
     def _domains(self) -> tuple[Domains, ...]:
         return self.affinity + self.anti_affinity + self.existing
 
     def _outline(self) -> tuple[object, ...]:
         return self.companions > 0, len(self.affinity), len(self.anti_affinity)
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredTerms(ByDomain):
+    """What scoring needs to know: the weights of the pods that matter, by topology domain."""
+
+    by_topology: tuple[PodsByDomain, ...]
+
+    def by_domain(self) -> tuple[str, Summed] | None:
+        first, *others = self.by_topology
+        return None if others else (first.key, first.summed)
 
 
 def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:
