@@ -1,4 +1,4 @@
-"""The kinds of column: facts read off a node, coded facts, counts over the pods of a node, and their sums by domain.
+"""The kinds of column: facts read off a node, coded facts, and counts over the pods of a node.
 
 A column is built on first use and kept up to date by `table.table.Table`; plugins reach it only through
 `table.nodes.Nodes`.
@@ -7,14 +7,15 @@ A column is built on first use and kept up to date by `table.table.Table`; plugi
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.table.domain_sums import DomainSums, Summed
 from stowplan.table.journal import Journal
 
 Mask = NDArray[np.bool_]
@@ -126,13 +127,13 @@ class CodedColumn(FactColumn):
         return self._population
 
     def rows_with(self, code: int) -> Rows:
-        """Return the rows that have a code."""
+        """Return the rows that have a code, or none (-1)."""
         if self._sorted_at != self.journal.position:
             order = np.argsort(self.view, kind="stable")
             starts = np.searchsorted(self.view[order], np.arange(len(self.meanings) + 1))
             self._sorted, self._sorted_at = (order, starts), self.journal.position
         rows, starts = self._sorted
-        return rows[starts[code] : starts[code + 1]]
+        return rows[starts[code] : starts[code + 1]] if code >= 0 else rows[: starts[0]]
 
 
 @dataclass(slots=True)
@@ -154,14 +155,6 @@ class Uses:
             # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
             columns.pop(key).journal.mark_all()
         return True
-
-
-class Summed(NamedTuple):
-    """Sums by code as they were at a position of the journal that tells which of them change."""
-
-    by_code: Scores
-    journal: Journal
-    position: int
 
 
 class CountColumn(Column):
@@ -188,56 +181,4 @@ class CountColumn(Column):
         if sums is None:
             sums = self._sums[key] = DomainSums()
         as_of = (labels, labels.journal.position)
-        by_code = sums.bring_up(self.view, labels.view, len(labels.meanings), as_of)
-        return Summed(by_code, sums.journal, sums.journal.position)
-
-
-# So many changes and adding up anew is as fast as following them.
-MOST_PENDING = 64
-
-
-@dataclass(slots=True, eq=False)
-class DomainSums:
-    """The sums of one count by the codes of one label, as of the last time they were asked for."""
-
-    #: Marked with the code of every sum that is no longer what was returned before.
-    journal: Journal = field(default_factory=Journal)
-    _sums: NDArray[np.int64] | None = None
-    #: Which labels, and which state of theirs, the codes are of.
-    _as_of: tuple[object, int] | None = None
-    _pending: list[tuple[int, int]] = field(default_factory=list)
-
-    def add(self, row: int, amount: int) -> None:
-        """Note that a row counts for more, or less."""
-        if self._sums is None:
-            return
-        if len(self._pending) < MOST_PENDING:
-            self._pending.append((row, amount))
-        else:
-            self._sums = None
-            self._pending.clear()
-
-    def bring_up(
-        self, counts: NDArray[np.int64], codes: NDArray[np.int64], size: int, as_of: tuple[object, int]
-    ) -> NDArray[np.int64]:
-        """Return the sums by code, and 0 at the end where code -1 finds it. What was returned before stays as it is."""
-        if self._sums is None or self._as_of != as_of:
-            self._sums, self._as_of = _add_up(counts, codes, size), as_of
-            self.journal.mark_all()
-        elif self._pending:
-            self._sums = self._sums.copy()
-            for row, amount in self._pending:
-                code = codes.item(row)
-                if code >= 0:
-                    self._sums[code] += amount
-                    self.journal.mark(code)
-        self._pending.clear()
-        self._sums.flags.writeable = False
-        return self._sums
-
-
-def _add_up(counts: NDArray[np.int64], codes: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    sums = np.zeros(size + 1, dtype=np.int64)
-    # Sums of counts and weights are far below 2^53, so floats hold them exactly.
-    sums[:-1] = np.bincount(codes + 1, weights=counts, minlength=size + 1)[1:]
-    return sums
+        return sums.bring_up(self.view, labels.view, len(labels.meanings), as_of)

@@ -7,7 +7,6 @@ where they stood; `framework.kept.memo` later asks each journal which rows have 
 from __future__ import annotations
 
 KEPT_ENTRIES = 1 << 16
-MANY = 1 << 10
 
 
 class Journal:
@@ -26,16 +25,6 @@ class Journal:
         self.position += 1
         if len(self._rows) > KEPT_ENTRIES:
             self._forget_oldest()
-
-    def mark_many(self, rows: list[int]) -> None:
-        """Record that several rows changed; very many are not told apart."""
-        if len(rows) > MANY:
-            self.mark_all()
-        else:
-            self._rows += rows
-            self.position += len(rows)
-            if len(self._rows) > KEPT_ENTRIES:
-                self._forget_oldest()
 
     def mark_all(self) -> None:
         """Record that anything may have changed."""

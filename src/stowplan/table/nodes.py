@@ -17,9 +17,11 @@ from numpy.typing import DTypeLike, NDArray
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
-from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, Counted, Mask, Rows, Scores, Summed
+from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, CountColumn, Counted, Mask, Rows, Scores
 from stowplan.table.counts import Held, Holding, changes_of
+from stowplan.table.domain_sums import Summed
 from stowplan.table.facts import Images
+from stowplan.table.feasible import FeasibleRows
 from stowplan.table.hypothetical import Moves
 from stowplan.table.journal import Journal
 from stowplan.table.resources import Derived, DerivedRule, Matrix
@@ -66,10 +68,12 @@ class Nodes:
     _moves: Moves | None = None
     _gathered: dict[object, NDArray[Any]] = field(default_factory=dict)
     _amounts: list[tuple[list[int], list[int]]] | None = None
-    #: Which rows still matter; the wrapper of per-node plugins asks about no others.
-    asked: Mask | None = None
+    _asked: Mask | None = None
+    #: Whether anybody wanted to know which rows are asked about, and so may have said nothing about others.
+    is_asked_read: bool = False
     feasible_rows: Mask | None = None
     feasible_journal: Journal | None = None
+    _feasible_counts: FeasibleRows = field(default_factory=FeasibleRows)
     #: Marked when the answers are wanted for a pod with other requests.
     requests_journal: Journal | None = None
 
@@ -104,6 +108,16 @@ class Nodes:
     def is_hypothetical(self) -> bool:
         """Whether the rows are as they would be, not as they are."""
         return self._moves is not None
+
+    @property
+    def asked(self) -> Mask | None:
+        """Which rows still matter; the wrapper of per-node plugins asks about no others."""
+        self.is_asked_read = True
+        return self._asked
+
+    @asked.setter
+    def asked(self, asked: Mask | None) -> None:
+        self._asked = asked
 
     # Identity
 
@@ -204,12 +218,13 @@ class Nodes:
 
     def population(self, key: str) -> Scores:
         """Return how many nodes of the whole cluster have each value of a label, by code; at the end, none of them."""
+        # The same array as long as no node gets another value.
         labels = self._labels(key)
         self._note(labels.journal)
         return labels.population()
 
     def rows_with(self, key: str, codes: Iterable[int]) -> Rows:
-        """Return the numbers of all rows of the table that have one of these codes (from 0) of a label."""
+        """Return the numbers of all rows of the table that have one of these codes of a label."""
         labels = self._labels(key)
         self._note(labels.journal)
         rows = [labels.rows_with(code) for code in codes]
@@ -252,8 +267,7 @@ class Nodes:
 
     def count(self, counted: Counted) -> Scores:
         """Return how many pods of each node a rule counts (as `Counted.amount` adds up)."""
-        column = self._table.counts.count(counted)
-        counts = self._values(column)
+        counts = self._values(self._table.counts.count(counted))
         return counts if self._moves is None else counts + self._moves.sum_counted(counted)
 
     def sums(self, key: str, counted: Counted | CarriedTerm) -> Summed:
@@ -262,10 +276,23 @@ class Nodes:
         By code of the label's value; the last entry, which code -1 finds, is 0. Nothing supposed is in it.
         """
         labels = self._labels(key)
-        column = counted.column if isinstance(counted, CarriedTerm) else self._table.counts.count(counted)
+        column = self._count_column(counted)
         self._note(labels.journal)
-        self._note(column.journal)
         return column.sums_by(key, labels)
+
+    def weighted_sums(self, key: str, parts: Sequence[tuple[int, Counted | CarriedTerm]]) -> Summed:
+        """Return what several rules count, or how many carry terms, in each domain of a label, each with a weight."""
+        weights, sums = [weight for weight, _ in parts], [self.sums(key, counted) for _, counted in parts]
+        return self._table.weighted_sums.bring_up(key, weights, sums)
+
+    def total(self, counted: Counted | CarriedTerm) -> int:
+        """Return what a rule counts, or how many carry a term, in the whole cluster, nothing supposed."""
+        return self._count_column(counted).total
+
+    def _count_column(self, counted: Counted | CarriedTerm) -> CountColumn:
+        column = counted.column if isinstance(counted, CarriedTerm) else self._table.counts.count(counted)
+        self._note(column.journal)
+        return column
 
     def change_of(self, counted: Counted) -> Scores | None:
         """Return by how much each hypothetical row exceeds the real one under a rule; None when nothing is supposed."""
@@ -302,8 +329,7 @@ class Nodes:
     def carriers(self, term: CarriedTerm) -> Scores:
         """Return how many pods of each node carry a term."""
         counts = self._values(term.column)
-        change = self.change_of_carriers(term)
-        return counts if change is None else counts + change
+        return counts if self._moves is None else counts + self._moves.sum_carriers(term)
 
     def change_of_carriers(self, term: CarriedTerm) -> Scores | None:
         """Return how many carriers more each hypothetical row has than the real one; None when nothing is supposed."""
@@ -320,6 +346,23 @@ class Nodes:
         feasible = self.feasible_rows.view()
         feasible.flags.writeable = False
         return feasible
+
+    def fit_feasible(self) -> None:
+        """Take over that nodes came or went."""
+        self._feasible_counts.fit(len(self._table))
+
+    def flip_feasible(self, feasible: Mask) -> Rows | None:
+        """Take over which rows are feasible now; return those that have become or ceased to be, None the first time."""
+        self.feasible_rows = self.asked = feasible
+        return self._feasible_counts.refresh(feasible)
+
+    def feasible_population(self, key: str) -> Scores:
+        """Return how many feasible rows have each value of a label, by code; at the end, how many have none."""
+        labels = self._labels(key)
+        self._note(labels.journal)
+        if self.feasible_journal is not None:
+            self._note(self.feasible_journal)
+        return self._feasible_counts.by_label(labels)
 
     def _values(self, column: Column) -> NDArray[Any]:
         self._note(column.journal)

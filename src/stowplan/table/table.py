@@ -20,6 +20,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import Column, Rows
 from stowplan.table.counts import Counts, Holdings
+from stowplan.table.domain_sums import WeightedSumsBook
 from stowplan.table.facts import Facts, Images
 from stowplan.table.journal import Journal, Reads
 from stowplan.table.resources import DerivedColumns, Matrix, Resources
@@ -51,6 +52,7 @@ class Table:
         self.facts = Facts(self.nodes, FIRST_CAPACITY)
         self.counts = Counts(self._shapes, FIRST_CAPACITY)
         self.holdings = Holdings(self.nodes, self.row_of, self.shapes_on)
+        self.weighted_sums = WeightedSumsBook()
         self.tree = NodeTree()
         self._order: Rows | None = None
         self._names: list[str] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stowplan.table import journal
-from stowplan.table.journal import KEPT_ENTRIES, MANY, Journal, Reads
+from stowplan.table.journal import KEPT_ENTRIES, Journal, Reads
 
 
 def test_a_journal_tells_the_rows_marked_after_a_position() -> None:
@@ -14,9 +14,8 @@ def test_a_journal_tells_the_rows_marked_after_a_position() -> None:
     position = changes.position
     changes.mark(7)
     changes.mark(7)
-    changes.mark_many([1, 2])
-    assert changes.since(position) == [7, 7, 1, 2]
-    assert changes.since(0) == [4, 7, 7, 1, 2]
+    assert changes.since(position) == [7, 7]
+    assert changes.since(0) == [4, 7, 7]
 
 
 def test_nothing_has_changed_since_the_last_mark() -> None:
@@ -39,36 +38,12 @@ def test_after_mark_all_every_earlier_position_means_every_row() -> None:
     assert changes.since(before + 1) == [5]
 
 
-def test_marking_no_rows_changes_nothing() -> None:
-    changes = Journal()
-    changes.mark_many([])
-    assert changes.position == 0
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [
-        pytest.param(MANY, list(range(MANY)), id="many rows are told apart"),
-        pytest.param(MANY + 1, None, id="very many are not"),
-    ],
-)
-def test_how_many_rows_are_told_apart(count: int, expected: list[int] | None) -> None:
-    changes = Journal()
-    changes.mark_many(list(range(count)))
-    assert changes.since(0) == expected
-    assert changes.since(changes.position) == []
-
-
-@pytest.mark.parametrize("many", [pytest.param(False, id="one by one"), pytest.param(True, id="in bunches")])
-def test_a_full_journal_forgets_its_older_half(many: bool) -> None:
+def test_a_full_journal_forgets_its_older_half() -> None:
     changes = Journal()
     for row in range(KEPT_ENTRIES):
         changes.mark(row)
     assert changes.since(0) is not None
-    if many:
-        changes.mark_many([-1])
-    else:
-        changes.mark(-1)
+    changes.mark(-1)
     half = KEPT_ENTRIES // 2
     assert changes.since(half - 1) is None
     assert changes.since(half) == [*range(half, KEPT_ENTRIES), -1]

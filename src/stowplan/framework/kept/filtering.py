@@ -66,7 +66,7 @@ class Filtering:
         self.pre = PreFiltering(profile, table.reads)
         self.nodes = Nodes(table)
         self.vocabulary = Vocabulary()
-        #: Marked with every row that becomes or ceases to be feasible.
+        #: Marked when rows become or cease to be feasible.
         self.feasible_journal = Journal()
         self.feasible: Mask = np.zeros(len(table), dtype=bool)
         self.feasible_count = 0
@@ -117,7 +117,7 @@ class Filtering:
         fresh = [row for row in set(marked) if row < rows]
         self._words[fresh], self._refused_by[fresh], self.feasible[fresh] = 0, len(self._active), False
         self.feasible_count = int(np.count_nonzero(self.feasible))
-        self.feasible_journal.mark_many(marked)
+        self.feasible_journal.mark_all()
         return fresh
 
     def verdict(self) -> Verdict:
@@ -315,7 +315,7 @@ class Filtering:
             self._refused_by[rows], self._words[rows], self.feasible[rows] = refused_by, words, now
         if flipped.size:
             self.feasible_count = int(np.count_nonzero(self.feasible))
-            self.feasible_journal.mark_many(flipped.tolist())
+            self.feasible_journal.mark_all()
 
 
 def _changed_rows(before: Any, now: Any, nodes: Nodes) -> Rows | None:

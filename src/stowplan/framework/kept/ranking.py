@@ -1,7 +1,8 @@
 """How good each feasible row is: PreScore, Score, normalisation, weights and the total, kept like the filters' answer.
 
 Where nothing that a plugin read has changed, its scores stand. Where only a few rows have, those are asked again and
-the total is patched there; only the search for the maximum is new work for a pod of a known signature.
+the total is patched there; where a score follows from a label (`by_domain`), its domains are. Only the search for the
+maximum is new work for a pod of a known signature (`totals`).
 """
 
 from __future__ import annotations
@@ -13,26 +14,44 @@ import numpy as np
 
 from stowplan.framework.contract import MAX_SCORE, Indifferent, Normalize, PreScore, Score, Skip
 from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, AnswerWatch, ask_normalize, ask_score, clipped, union
+from stowplan.framework.kept.domains import HIGHEST, LOWEST, DomainScores
 from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
+from stowplan.framework.kept.totals import Totals
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Mask, Rows, Scores, fitted
+from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores, fitted
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
-INFEASIBLE = -1
-# So low that no scores bring it up to 0.
-OUT_OF_REACH = -(2**62)
+StaleRows = dict[int, list[int] | None]
+
 EVERY_ROW = slice(None)
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
+# Rows are few if there are so many times as many in all.
+FEW = 4
 
 
 class _Step:
-    """A score plugin with its weight and state, and its scores by row: weighted, and raw if it normalises them."""
+    """A score plugin with its weight and state, and its scores by row: weighted, and raw if it normalises them.
 
-    __slots__ = ("by_amounts", "extent", "normalizer", "plugin", "pre_score", "raw", "state", "weight", "weighted")
+    Where they follow from a label, `domains` has them instead.
+    """
+
+    __slots__ = (
+        "bounds",
+        "by_amounts",
+        "domains",
+        "extent",
+        "is_partial",
+        "normalizer",
+        "plugin",
+        "pre_score",
+        "raw",
+        "state",
+        "weight",
+        "weighted",
+    )
 
     def __init__(self, plugin: Score, weight: int, pre_score: PreScore | None) -> None:
         self.plugin = plugin
@@ -42,12 +61,28 @@ class _Step:
         self.by_amounts: Incremental | None = None
         self.state: Any = None
         self.raw: Scores | None = None
+        # The lowest and highest raw score of a feasible row; and what no row at all is below or above.
         self.extent = (0, 0)
+        self.bounds = (0, 0)
         self.weighted: Scores | None = None
+        self.domains: DomainScores | None = None
+        # It may have scored only rows that were feasible.
+        self.is_partial = False
 
     def prepare(self, state: Any) -> None:
         """Take a new state."""
         self.state, self.by_amounts = state, by_amounts(state)
+
+    def fit(self, rows: int) -> None:
+        """Take over that nodes came or went."""
+        self.weighted = None if self.weighted is None else fitted(self.weighted, rows)
+        self.raw = None if self.raw is None else fitted(self.raw, rows)
+        self.domains = None
+
+    def by_row(self, nodes: Nodes) -> Scores | None:
+        """Return the weighted scores of all rows; None if there are none."""
+        domains = self.domains
+        return self.weighted if domains is None else domains.weighted.take(nodes.label(domains.key).codes)
 
 
 class Ranking:
@@ -57,7 +92,8 @@ class Ranking:
     """
 
     def __init__(self, profile: Profile, table: Table, feasible_journal: Journal, scored: Nodes | None = None) -> None:
-        self.total: Scores = np.full(len(table), INFEASIBLE, dtype=np.int64)
+        #: Live: what the engine picks from.
+        self.totals = Totals(len(table))
         self.nodes = Nodes(table)
         self._scored = scored if scored is not None else self.nodes
         self._table, self._layout = table, table.layout.position
@@ -74,89 +110,117 @@ class Ranking:
         self._scores_watch = AnswerWatch(table.reads, profile.stopwatch)
         # Plugins whose state is new, so that what they said about any row is void.
         self._restated: set[int] = set()
-        # Who changes scores from pod to pod, and what all others add up to, out of reach where infeasible.
-        self._moving: frozenset[int] = frozenset()
-        self._unmoved: Scores | None = None
+        # What some rows had in the total is no longer known.
+        self._is_to_sum = False
 
     @property
     def skipped(self) -> frozenset[str]:
         """The plugins that had nothing to say in PreScore, whether they score or not."""
         return self._skipped_unscored.union(step.plugin.name for step in self._steps if _is_left_out(step.state))
 
+    @property
+    def total(self) -> Scores:
+        """The weighted sum of all scores by row, -1 for rows that are not feasible."""
+        return self.totals.shown()
+
     def by_plugin(self) -> dict[str, tuple[Scores, Scores, int]]:
         """Return, for every plugin that scored, its raw and normalised scores by row, and its weight."""
         found = {}
         for step in self._steps:
-            if step.weighted is not None:
-                normalized = step.weighted // step.weight
-                found[step.plugin.name] = (normalized if step.raw is None else step.raw, normalized, step.weight)
+            weighted = step.by_row(self.nodes)
+            if weighted is not None:
+                normalized, raw = weighted // step.weight, step.raw
+                if step.domains is not None:
+                    raw = step.domains.raw.take(self.nodes.label(step.domains.key).codes)
+                found[step.plugin.name] = (normalized if raw is None else raw, normalized, step.weight)
             elif isinstance(step.state, Indifferent):
-                nothing = np.zeros_like(self.total)
+                nothing = np.zeros(len(self.nodes), dtype=np.int64)
                 found[step.plugin.name] = (nothing, nothing, step.weight)
         return found
 
     def refresh(self, pod: Pod, feasible: Mask) -> None:
         """Bring the total up to date with the table and with the rows that are feasible now."""
-        self.nodes.feasible_rows = self.nodes.asked = self._scored.asked = feasible
         is_relaid = self._layout != self._table.layout.position
+        fresh = self._fit() if is_relaid else NO_MARKS
         has_flipped = self._feasible_position != self._feasible_journal.position
-        flipped = self._flipped() if has_flipped else NO_MARKS
-        if is_relaid:
-            flipped = self._fit(flipped, feasible)
+        flipped = self._flip(feasible) if has_flipped else NO_ROWS
         restated = self._states_watch.stale()
         if restated or self._feasible_position < 0:
             self._refresh_states(pod, restated)
         # By plugin, the rows whose scores are void; None for all.
         stale = self._scores_watch.stale()
         if is_relaid:
-            stale = clipped(stale, len(feasible))
+            stale = self._with_fresh(clipped(stale, len(feasible)), fresh)
         stale.update(dict.fromkeys(range(len(self._steps)) if flipped is None else self._restated))
         self._restated.clear()
-        if not stale and flipped == NO_MARKS:
-            return
-        # Note which plugins are going to change some of their scores.
-        if flipped is not NO_MARKS or not self._moving.issuperset(stale):
-            self._moving, self._unmoved = frozenset(stale), None
-        whole = [index for index, marks in stale.items() if marks is None]
-        is_whole = flipped is None
-        for index in whole:
+        if flipped is not None and len(flipped):
+            for index, step in enumerate(self._steps):
+                if step.domains is not None:
+                    step.domains.forget_extent()
+                    stale[index] = None
+        for index in [index for index, marks in stale.items() if marks is None]:
             del stale[index]
-            is_whole = self._rescore(pod, index, None, feasible) or is_whole
-        closed = flipped or NO_MARKS
-        if not self._patch(stale, closed, feasible):
-            others = [index for index in range(len(self._steps)) if index not in whole] if closed else list(stale)
-            rows = union([*stale.values(), closed])
-            is_whole = self._rescore_some(pod, others, self.nodes.take(rows), feasible) or is_whole
-            if not is_whole:
-                self._sum(rows, feasible)
-        if is_whole:
-            self._sum_all(feasible)
+            self._rescore(pod, index, None, feasible)
+        if stale and not self._patch(stale):
+            self._rescore_some(pod, list(stale), self.nodes.take(union(stale.values())), feasible)
+        if flipped is not None and (len(flipped) or is_relaid):
+            self._rescore_flipped(pod, flipped, feasible)
+        if self._is_to_sum:
+            parts = [step.by_row(self.nodes) for step in self._steps]
+            self.totals.start(feasible, [part for part in parts if part is not None])
+            self._is_to_sum = False
         self._feasible_position = self._feasible_journal.position
 
-    def _fit(self, flipped: list[int] | None, feasible: Mask) -> list[int] | None:
-        """Make the scores as long as the table; return the flipped rows that are there, None if that is not all.
-
-        A node that is gone may have had the lowest or highest score.
-        """
-        self._layout, rows = self._table.layout.position, len(feasible)
-        self.total, self._unmoved = fitted(self.total, rows), None
+    def _fit(self) -> list[int] | None:
+        """Make the scores as long as the table; return the rows that are other nodes', None if that is not known."""
+        layout, rows = self._table.layout, len(self._table)
+        marked = layout.since(self._layout)
+        self._layout = layout.position
+        self.nodes.fit_feasible()
+        self.totals, self._is_to_sum = Totals(rows), True
         for step in self._steps:
-            step.weighted = None if step.weighted is None else fitted(step.weighted, rows)
-            step.raw = None if step.raw is None else fitted(step.raw, rows)
-        there = None if flipped is None else [row for row in flipped if row < rows]
-        return there if there or self._keeps_extents([], feasible) else None
+            step.fit(rows)
+        return None if marked is None else [row for row in set(marked) if row < rows]
 
-    def _rescore_some(self, pod: Pod, indices: list[int], few: Nodes, feasible: Mask) -> bool:
-        """Score some rows of some plugins again; say whether the weighted scores of other rows changed too."""
+    def _with_fresh(self, stale: StaleRows, fresh: list[int] | None) -> StaleRows:
+        """Have everybody score the rows that are other nodes' than before, too, and whoever scores domains, all."""
+        for index, step in enumerate(self._steps):
+            marks = stale.get(index, NO_MARKS)
+            stale[index] = None if fresh is None or marks is None or step.weighted is None else [*marks, *fresh]
+        return stale
+
+    def _flip(self, feasible: Mask) -> Rows | None:
+        """Open and close the rows that have become or ceased to be feasible, and return them; None the first time."""
+        self._scored.asked = feasible
+        flipped = self.nodes.flip_feasible(feasible)
+        if flipped is None:
+            self.totals.start(feasible, [])
+        elif len(flipped):
+            self.totals.open_or_close(flipped, feasible[flipped])
+        return flipped
+
+    def _rescore_flipped(self, pod: Pod, flipped: Rows, feasible: Mask) -> None:
+        """Score rows that have become feasible, and normalise anew where others than before are lowest and highest."""
+        # All others have scored every row, feasible or not.
+        partial, opened = (
+            [index for index, step in enumerate(self._steps) if step.is_partial],
+            flipped[feasible[flipped]],
+        )
+        if partial and len(opened):
+            self._rescore_some(pod, partial, self.nodes.take(opened), feasible)
+        for index, step in enumerate(self._steps):
+            # Where all rows score the same, it does not matter which of them are feasible.
+            if step.raw is not None and step.bounds[0] != step.bounds[1]:
+                extent = extent_of(step.raw, feasible)
+                if extent != step.extent:
+                    step.extent = extent
+                    self._reweigh(index, EVERY_ROW, self._normalize(pod, index, step.raw, extent))
+
+    def _rescore_some(self, pod: Pod, indices: list[int], few: Nodes, feasible: Mask) -> None:
+        """Score some rows of some plugins again."""
         few.asked = feasible[few.rows]
-        is_whole = False
         for index in indices:
-            is_whole = self._rescore(pod, index, few, feasible) or is_whole
-        return is_whole
-
-    def _flipped(self) -> list[int] | None:
-        """Return the rows that have become or ceased to be feasible; None the first time."""
-        return None if self._feasible_position < 0 else self._feasible_journal.since(self._feasible_position)
+            self._rescore(pod, index, few, feasible)
 
     def _refresh_states(self, pod: Pod, stale: Container[int]) -> None:
         """Run `pre_score` where what it read has changed."""
@@ -172,8 +236,8 @@ class Ranking:
         blame = (plugin.name, "PreScore", pod)
         return self._states_watch.ask(index, blame, plugin.pre_score, pod, self.nodes)
 
-    def _patch(self, stale: dict[int, list[int] | None], closed: list[int], feasible: Mask) -> bool:
-        """See to rows of which only amounts have changed, and to rows that ceased to be feasible, if that is all."""
+    def _patch(self, stale: StaleRows) -> bool:
+        """See to rows of which only amounts have changed, if that is all."""
         marked: list[int] = NO_MARKS
         steps = []
         for index, marks in stale.items():
@@ -183,11 +247,8 @@ class Ranking:
             if marked is not marks:
                 marked = marked + marks if marked and marked != marks else marks
             steps.append((step.by_amounts, step.weight, step.weighted))
-        if len(marked) > max(len(feasible), FEW_ROWS) or (closed and not self._keeps_extents(closed, feasible)):
-            return False
         if len(marked) > FEW_ROWS:
-            self._patch_many(marked, steps, feasible)
-            marked = NO_MARKS
+            return self._patch_many(marked, steps)
         for row in set(marked):
             has, taken = self._table.resources.amounts(row)
             change = 0
@@ -195,46 +256,102 @@ class Ranking:
                 weighted = state.score_of(has, taken) * weight
                 change += weighted - kept.item(row)
                 kept[row] = weighted
-            if feasible[row]:
-                self.total[row] += change
-        self.total[closed] = INFEASIBLE
+            if change:
+                self.totals.add_one(row, change)
         return True
 
-    def _patch_many(self, marks: list[int], steps: list[tuple[Incremental, int, Scores]], feasible: Mask) -> None:
+    def _patch_many(self, marks: list[int], steps: list[tuple[Incremental, int, Scores]]) -> bool:
+        if len(marks) > len(self._table):
+            return False
         rows, has, taken = self._table.resources.gather(marks)
-        total = self.total[rows]
+        change: Scores = np.zeros(len(rows), dtype=np.int64)
         for state, weight, kept in steps:
             weighted = state.score_each(has, taken) * weight
-            total += weighted - kept[rows]
+            change += weighted - kept[rows]
             kept[rows] = weighted
-        self.total[rows] = np.where(feasible[rows], total, INFEASIBLE)
+        self.totals.add(rows, change)
+        return True
 
-    def _keeps_extents(self, flipped: list[int], feasible: Mask) -> bool:
-        """Say whether some rows only ceased to be feasible, and none of them had the lowest or highest score alone."""
-        if feasible[flipped].any():
-            return False
-        raws = [(step.raw, step.extent) for step in self._steps if step.raw is not None]
-        return all(low == high or extent_of(raw, feasible) == (low, high) for raw, (low, high) in raws)
-
-    def _rescore(self, pod: Pod, index: int, few: Nodes | None, feasible: Mask) -> bool:
-        """Score some rows of one plugin again, or all; say whether the weighted scores of other rows changed too."""
+    def _rescore(self, pod: Pod, index: int, few: Nodes | None, feasible: Mask) -> None:
+        """Score some rows of one plugin again, or all."""
         step = self._steps[index]
         if isinstance(step.state, Skip):
-            was_counted, step.weighted = step.weighted is not None, None
-            return was_counted
+            self._drop(step)
+            return
+        if few is None and self._rescore_domains(pod, index):
+            return
+        if step.domains is not None:
+            if few is not None:
+                return
+            self._drop(step)
         nodes, rows = (self._scored, EVERY_ROW) if few is None or few.rows is None else (few, few.rows)
         blame = (step.plugin.name, "Score", pod)
+        nodes.is_asked_read = False
         scores = self._scores_watch.ask(index, blame, ask_score, step.plugin, pod, nodes, step.state)
+        step.is_partial = step.is_partial or nodes.is_asked_read
         if step.normalizer is not None:
             rows, scores = self._normalized(pod, index, (rows, scores), feasible)
         if step.plugin.name in self._foreign:
             _check_range(blame, scores[feasible[rows]])
-        if step.weighted is None or rows is EVERY_ROW:
-            before, step.weighted = step.weighted, _own(scores) if step.weight == 1 else scores * step.weight
+        self._reweigh(index, rows, scores)
+
+    def _reweigh(self, index: int, rows: Rows | slice, scores: Scores) -> None:
+        """Take over the scores of some rows, or all, into what is kept and into the total."""
+        step = self._steps[index]
+        before, weighted = step.weighted, scores if step.weight == 1 else scores * step.weight
+        if isinstance(rows, slice):
+            step.weighted = _own(weighted)
+            if before is None:
+                self.totals.add_all(weighted)
             # Where pods add up alike in all domains, a new sum is often the same score.
-            return before is None or step.raw is None or not np.array_equal(before, step.weighted)
-        step.weighted[rows] = scores if step.weight == 1 else scores * step.weight
-        return False
+            elif step.raw is None or not np.array_equal(before, weighted):
+                np.subtract(weighted, before, out=before)
+                self.totals.add_all(before)
+        elif before is not None:
+            self.totals.add(rows, weighted - before[rows])
+            before[rows] = weighted
+
+    def _drop(self, step: _Step) -> None:
+        """Take back what a plugin added to the total."""
+        if step.weighted is not None or step.domains is not None:
+            self._is_to_sum = True
+        step.weighted = step.raw = step.domains = None
+
+    def _rescore_domains(self, pod: Pod, index: int) -> bool:
+        """Score all rows by their domains, if that can be done."""
+        step, nodes = self._steps[index], self.nodes
+        found = step.state.by_domain() if isinstance(step.state, Incremental) and self._scored is nodes else None
+        if found is None:
+            return False
+        key, summed = found
+        population, held = nodes.population(key), nodes.feasible_population(key)
+
+        def weigh(raw: Scores, extent: tuple[int, int]) -> Scores:
+            scores = self._normalize(pod, index, raw, extent)
+            return scores if step.weight == 1 else scores * step.weight
+
+        known = step.domains
+        if known is None or known.population is not population:
+            self._drop(step)
+            step.domains = DomainScores(key, population, summed, held, weigh)
+            self._is_to_sum = True
+        else:
+            self._shift(known, *known.follow(summed, held, weigh))
+        return True
+
+    def _shift(self, domains: DomainScores, changed: Rows, change: Scores) -> None:
+        """Add to the totals of all rows of some domains, given by their codes."""
+        if not len(changed):
+            return
+        nodes, key, population = self.nodes, domains.key, domains.population
+        if int(population[changed].sum()) * FEW > len(nodes):
+            by_code = np.zeros(len(population), dtype=np.int64)
+            by_code[changed] = change
+            self.totals.add_all(by_code.take(nodes.label(key).codes))
+        else:
+            last = len(population) - 1
+            rows = [nodes.rows_with(key, (code if code != last else -1,)) for code in changed.tolist()]
+            self.totals.add(np.concatenate(rows), np.repeat(change, [len(some) for some in rows]))
 
     def _normalized(
         self, pod: Pod, index: int, fresh: tuple[Rows | slice, Scores], feasible: Mask
@@ -244,31 +361,21 @@ class Ranking:
         if step.raw is None or rows is EVERY_ROW:
             # A copy: what a plugin returns may be a column, which nobody may write to.
             step.raw = scores.copy()
+            step.bounds = (int(scores.min(initial=HIGHEST)), int(scores.max(initial=LOWEST)))
         else:
             step.raw[rows] = scores
+            low, high = step.bounds
+            step.bounds = (min(low, int(scores.min(initial=low))), max(high, int(scores.max(initial=high))))
         extent = step.extent if _changes_nothing(step, rows, scores) else extent_of(step.raw, feasible)
         if extent != step.extent:
             step.extent, rows, scores = extent, EVERY_ROW, step.raw
+        return rows, self._normalize(pod, index, scores, extent)
+
+    def _normalize(self, pod: Pod, index: int, scores: Scores, extent: tuple[int, int]) -> Scores:
+        step = self._steps[index]
         blame = (step.plugin.name, "NormalizeScore", pod)
         details = (step.normalizer, pod, scores, extent, step.state)
-        return rows, self._scores_watch.ask(index, blame, ask_normalize, *details)
-
-    def _sum_all(self, feasible: Mask) -> None:
-        """Add up the scores of all rows; those of the plugins that do not move were added up before."""
-        if self._unmoved is None:
-            others = [step.weighted for index, step in enumerate(self._steps) if index not in self._moving]
-            self._unmoved = sum((some for some in others if some is not None), np.where(feasible, 0, OUT_OF_REACH))
-        total = self._unmoved
-        for index in self._moving:
-            weighted = self._steps[index].weighted
-            if weighted is not None:
-                total = total + weighted
-        self.total = np.maximum(total, INFEASIBLE)
-
-    def _sum(self, rows: Rows, feasible: Mask) -> None:
-        """Add up the scores of some rows."""
-        parts = [step.weighted[rows] for step in self._steps if step.weighted is not None]
-        self.total[rows] = np.where(feasible[rows], sum(parts), INFEASIBLE)
+        return self._scores_watch.ask(index, blame, ask_normalize, *details)
 
 
 def _is_left_out(state: Any) -> bool:

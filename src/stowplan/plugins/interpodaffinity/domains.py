@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from stowplan.model.kinds import Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector
-from stowplan.table.columns import NO_ROWS, Rows, Scores, Summed
+from stowplan.table.columns import NO_ROWS, Rows, Scores
+from stowplan.table.domain_sums import Summed, SumsLog
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm
 
@@ -34,10 +36,10 @@ class MatchedPods:
 
     def matches(self, pod: Pod) -> bool:
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
-        return all(
-            (namespaces is None or namespace in namespaces) and selector.matches(labels)
-            for namespaces, selector in self.selections
-        )
+        for namespaces, selector in self.selections:
+            if (namespaces is not None and namespace not in namespaces) or not selector.matches(labels):
+                return False
+        return True
 
 
 #: Pods that are counted: those that a rule matches, or those that carry a term.
@@ -49,18 +51,16 @@ Weighted = tuple[str, int, CountedPods]
 class PodsByDomain:
     """The weighted sums of some pods over the domains of one topology key."""
 
-    __slots__ = ("_trail", "key", "parts", "sums")
+    __slots__ = ("key", "outline", "parts", "summed", "sums")
 
     def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
         self.parts = parts
+        self.summed = _sums(nodes, key, parts)
         #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
-        self.sums, self._trail = _sums(nodes, key, parts)
-
-    @property
-    def outline(self) -> tuple[str, int]:
-        """What two of them must have in common to be compared domain by domain."""
-        return self.key, len(self.sums)
+        self.sums: Scores = self.summed.by_code
+        #: What two of them must have in common to be compared domain by domain.
+        self.outline = (key, len(self.sums))
 
     def total(self, nodes: Nodes) -> int:
         """Return the sum over all domains."""
@@ -81,27 +81,22 @@ class PodsByDomain:
             sums += weight * change * (codes >= 0)
         return sums
 
-    def where_others_are(self, before: PodsByDomain, nodes: Nodes) -> Rows:
-        """Return the rows in whose domain there are pods where there were none before, or the other way round."""
-        if self.sums is before.sums:
-            return NO_ROWS
-        now, then = self.sums, before.sums
-        others = [code for code in self._changed(before) if (now.item(code) > 0) != (then.item(code) > 0)]
-        return nodes.rows_with(self.key, others) if others else NO_ROWS
+    def where_others_are(self, before: Any, nodes: Nodes) -> Rows | None:
+        """Return the rows in whose domain there are pods where there were none before, or the other way round.
 
-    def _changed(self, before: PodsByDomain) -> Iterable[int]:
-        """Return the codes whose sum may be another than before: the sums say so themselves, if there is one kind."""
-        now, then = self._trail, before._trail
-        if now is not None and then is not None and now.journal is then.journal:
-            marks = now.journal.since(min(now.position, then.position))
-            if marks is not None:
-                return set(marks)
-        changed: list[int] = np.flatnonzero(self.sums[:-1] != before.sums[:-1]).tolist()
-        return changed
+        None if it is not known. `before` has the same outline.
+        """
+        changed = self.summed.changed_since(before.summed)
+        if changed is None:
+            return None
+        others = [code for code, then in changed.items() if (self.sums.item(code) > 0) != (then > 0)]
+        return nodes.rows_with(self.key, others) if others else NO_ROWS
 
     def has_pods(self, nodes: Nodes) -> bool:
         """Say whether any of the pods is on a node with the label, even if the weights add up to nothing."""
-        if self.sums.any():
+        if not any(nodes.total(counted) for _, counted in self.parts):
+            return False
+        if not nodes.population(self.key)[-1] or self.sums.any():
             return True
         has_label = nodes.label(self.key).codes >= 0
         return any(_count(nodes, counted)[has_label].any() for _, counted in self.parts)
@@ -110,15 +105,13 @@ class PodsByDomain:
 class PodsByNode:
     """The pods of each node that has a label, whatever other nodes have the same value of it."""
 
-    __slots__ = ("key", "parts")
+    __slots__ = ("key", "outline", "parts")
 
     def __init__(self, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
         self.parts = parts
-
-    @property
-    def outline(self) -> tuple[str, int]:
-        return self.key, 0
+        #: No sums by domain have no entry, so they are compared with their like only.
+        self.outline = (key, 0)
 
     def total(self, nodes: Nodes) -> int:
         """Return how many there are in all, also on nodes without the label."""
@@ -133,40 +126,36 @@ class PodsByNode:
         found = sum((_count(nodes, counted) for _, counted in self.parts), np.zeros(len(nodes), dtype=np.int64))
         return found * (nodes.label(self.key).codes >= 0)
 
+    def where_others_are(self, before: Any, nodes: Nodes) -> Rows | None:
+        """Return the rows where there are pods of other kinds than before.
+
+        Pods that came or went meanwhile are of no concern: the filter reads who is there.
+        """
+        if self.parts == before.parts:
+            return NO_ROWS
+        return np.flatnonzero((self.at_rows(nodes) > 0) != (before.at_rows(nodes) > 0))
+
 
 Domains = PodsByDomain | PodsByNode
 
 
-def where_others_are(now: Domains, before: Domains, nodes: Nodes) -> Rows:
-    """Return the rows in whose domain there are pods where there were none before, or the other way round.
-
-    Where every node is a domain, pods that came or went meanwhile are of no concern: the filter reads who is there.
-    """
-    if isinstance(now, PodsByDomain) and isinstance(before, PodsByDomain):
-        return now.where_others_are(before, nodes)
-    if now.parts == before.parts:
-        return NO_ROWS
-    return np.flatnonzero((now.at_rows(nodes) > 0) != (before.at_rows(nodes) > 0))
-
-
-def by_key(nodes: Nodes, weighted: Iterable[Weighted]) -> tuple[PodsByDomain, ...]:
+def by_key(nodes: Nodes, weighted: list[Weighted]) -> tuple[PodsByDomain, ...]:
     """Add up the pods by topology key: one `PodsByDomain` for each."""
-    return tuple(PodsByDomain(nodes, key, parts) for key, parts in _parts(weighted).items())
+    return tuple([PodsByDomain(nodes, *one) for one in _parts(weighted)]) if weighted else ()
 
 
-def by_key_or_node(nodes: Nodes, weighted: Iterable[Weighted], node_key: str) -> tuple[Domains, ...]:
+def by_key_or_node(nodes: Nodes, weighted: list[Weighted], node_key: str) -> tuple[Domains, ...]:
     """Add up the pods by topology key, those of one key (none if it is empty) node by node."""
-    return tuple(
-        PodsByNode(key, parts) if key == node_key else PodsByDomain(nodes, key, parts)
-        for key, parts in _parts(weighted).items()
-    )
+    if not weighted:
+        return ()
+    return tuple([PodsByNode(*one) if one[0] == node_key else PodsByDomain(nodes, *one) for one in _parts(weighted)])
 
 
-def _parts(weighted: Iterable[Weighted]) -> dict[str, list[tuple[int, CountedPods]]]:
+def _parts(weighted: list[Weighted]) -> Iterable[tuple[str, list[tuple[int, CountedPods]]]]:
     parts: dict[str, list[tuple[int, CountedPods]]] = {}
     for key, weight, counted in weighted:
         parts.setdefault(key, []).append((weight, counted))
-    return parts
+    return parts.items()
 
 
 def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
@@ -174,20 +163,14 @@ def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
     return nodes.change_of_carriers(counted) if isinstance(counted, CarriedTerm) else nodes.change_of(counted)
 
 
-def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> tuple[Scores, Summed | None]:
-    """Return the weighted sums, and the counts themselves if they are that."""
+def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> Summed:
+    """Return the weighted sums."""
     # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
     used = [part for part in parts if not isinstance(part[1], CarriedTerm) or part[1].is_used]
     if not used:
-        return np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64), None
+        return Summed(np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64), SumsLog(), 0)
     (weight, counted), *others = used
-    summed = nodes.sums(key, counted)
-    if weight == 1 and not others:
-        return summed.by_code, summed
-    sums = summed.by_code * weight
-    for weight, counted in others:
-        sums = sums + nodes.sums(key, counted).by_code * weight
-    return sums, None
+    return nodes.sums(key, counted) if weight == 1 and not others else nodes.weighted_sums(key, used)
 
 
 def _count(nodes: Nodes, counted: CountedPods) -> Scores:
@@ -202,9 +185,9 @@ def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespa
     namespace, whatever its labels, like an empty one.
     """
     wanted = term.namespace_selector
-    if wanted.is_everything or (not by_name and wanted.matches({})):
-        return None, term.selector
     if wanted.is_nothing:
         return term.namespaces, term.selector
+    if wanted.is_everything or (not by_name and wanted.matches({})):
+        return None, term.selector
     selected = (namespace.name for namespace in list_namespaces() if wanted.matches(namespace.labels))
     return term.namespaces.union(selected), term.selector

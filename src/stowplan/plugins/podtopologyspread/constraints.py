@@ -181,9 +181,24 @@ class Included:
     ) -> None:
         self.constraints = constraints
         self.comparison_operators = comparison_operators
-        self.labelled = labelled(constraints, nodes)
         self._pod = pod
         self._nodes = nodes
+
+    @cached_property
+    def labelled(self) -> Mask:
+        """Say which rows have all the keys."""
+        return labelled(self.constraints, self._nodes)
+
+    def has_all_of(self, constraint: SpreadConstraint) -> bool:
+        """Say whether all rows with the key of one constraint count for it, which kept numbers tell."""
+        if constraint.honors_taints or (
+            constraint.honors_affinity and node_match.has_required_node_affinity(self._pod)
+        ):
+            return False
+        # Where no key is needed, rows without one count as well.
+        needed = [one.key for one in self.constraints]
+        others = [key for key in needed if key != constraint.key] if needed else [constraint.key]
+        return not any(self._nodes.population(key)[-1] for key in others)
 
     def rows(self, constraint: SpreadConstraint) -> Mask:
         """Say which rows count for one constraint."""

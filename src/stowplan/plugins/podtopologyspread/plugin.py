@@ -49,6 +49,7 @@ from stowplan.plugins.podtopologyspread.constraints import (
     default_selector,
 )
 from stowplan.table.columns import NO_ROWS, Codes, Mask, Rows, Scores
+from stowplan.table.domain_sums import Summed, SumsLog
 from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) didn't match pod topology spread constraints"
@@ -237,7 +238,7 @@ class ConstraintDomains:
         self._constraint = constraint
         self._constraints = included.constraints
         self._comparison_operators = included.comparison_operators
-        self._held, self._is_there = _siblings(constraint, nodes, included.rows(constraint))
+        self._held, self._is_there = _siblings(constraint, nodes, included)
         self._has_enough = int(np.count_nonzero(self._is_there)) >= constraint.min_domains
         self._lowest = int(self._held.min(where=self._is_there, initial=NO_DOMAIN))
         self._room = constraint.max_skew - int(constraint.selector.matches(pod.labels))
@@ -284,20 +285,19 @@ class ConstraintDomains:
         return emptiest, int(held.min())
 
 
-def _siblings(constraint: SpreadConstraint, nodes: Nodes, rows: Mask) -> tuple[Scores, Mask]:
-    """Return how many siblings each domain holds, and which domains there are, over some of the rows."""
-    population = nodes.population(constraint.key)
-    if np.count_nonzero(rows) == len(rows) - population[-1]:
-        # All rows with the label: their sums are kept.
-        is_there = population > 0
+def _siblings(constraint: SpreadConstraint, nodes: Nodes, included: rules.Included) -> tuple[Scores, Mask]:
+    """Return how many siblings each domain holds, and which domains there are, over the rows that count."""
+    if included.has_all_of(constraint):
+        is_there = nodes.population(constraint.key) > 0
         is_there[-1] = False
         return nodes.sums(constraint.key, constraint.siblings).by_code, is_there
     codes, values, _ = nodes.label(constraint.key)
+    rows = included.rows(constraint)
     held = rules.tally(codes, nodes.count(constraint.siblings), rows, len(values))
     return held, rules.tally(codes, None, rows, len(values)) > 0
 
 
-class Preferences:
+class Preferences(Incremental):
     """The soft constraints over the whole cluster, given the feasible rows."""
 
     def __init__(
@@ -305,15 +305,21 @@ class Preferences:
     ) -> None:
         self._constraints = constraints
         self._needs_all_keys = needs_all_keys
-        feasible = nodes.feasible
-        scored = feasible & included.labelled
         #: The feasible rows that have all keys; None where all have.
-        self.scored: Mask | None = scored if (feasible != scored).any() else None
-        self._costs = [_domain_costs(constraint, nodes, included, scored) for constraint in constraints]
+        self.scored: Mask | None = None
+        if any(nodes.feasible_population(constraint.key)[-1] for constraint in included.constraints):
+            self.scored = nodes.feasible & included.labelled
+        self._costs = [_domain_costs(constraint, nodes, included, self.scored) for constraint in constraints]
         if self.scored is not None:
             # `normalize` knows these rows by their place: let whatever changes a score void the whole answer.
             for constraint in constraints:
                 nodes.count(constraint.siblings)
+
+    def by_domain(self) -> tuple[str, Summed] | None:
+        costs = self._costs[0]
+        if len(self._costs) > 1 or isinstance(costs, float) or self.scored is not None:
+            return None
+        return self._constraints[0].key, Summed(np.rint(costs).astype(np.int64), SumsLog(), 0)
 
     def scores(self, nodes: Nodes) -> Scores:
         """Return the cost of each row: the fewer siblings around, the lower."""
@@ -329,10 +335,19 @@ class Preferences:
         return np.rint(total).astype(np.int64)
 
 
-def _domain_costs(constraint: SpreadConstraint, nodes: Nodes, included: rules.Included, scored: Mask) -> Costs | float:
-    """Return the cost by domain; for hosts, what one sibling costs: a host is a node, so its pods are counted there."""
+def _domain_costs(
+    constraint: SpreadConstraint, nodes: Nodes, included: rules.Included, scored: Mask | None
+) -> Costs | float:
+    """Return the cost by domain; for hosts, what one sibling costs: a host is a node, so its pods are counted there.
+
+    `scored`: the feasible rows that have all keys, None where all have.
+    """
     if constraint.key == HOSTNAME:
-        return _weight(int(np.count_nonzero(scored)))
+        return _weight(int(np.count_nonzero(nodes.feasible if scored is None else scored)))
+    if scored is None and included.has_all_of(constraint):
+        domains = int(np.count_nonzero(nodes.feasible_population(constraint.key)))
+        return _costs(constraint, nodes.sums(constraint.key, constraint.siblings).by_code, domains)
+    scored = nodes.feasible if scored is None else scored
     codes, values, _ = nodes.label(constraint.key)
     size = len(values)
     if codes.min(initial=0) < 0:
@@ -340,8 +355,12 @@ def _domain_costs(constraint: SpreadConstraint, nodes: Nodes, included: rules.In
         codes = np.where(codes < 0, values.index("") if "" in values else size, codes)
     domains = int(np.count_nonzero(rules.tally(codes, None, scored, size)))
     held = rules.tally(codes, nodes.count(constraint.siblings), included.rows(constraint), size)
+    return _costs(constraint, held, domains)
+
+
+def _costs(constraint: SpreadConstraint, held: Scores, domains: int) -> Costs:
     costs: Costs = held * _weight(domains) + (constraint.max_skew - 1)
-    costs[size] = 0
+    costs[-1] = 0
     return costs
 
 

@@ -64,6 +64,13 @@ class Prepared(First, PreScore):
         return super().score(pod, nodes, state) + int(state)
 
 
+class Choosy(First):
+    """Scores only the rows that it is asked about."""
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+        return super().score(pod, nodes, state) * (1 if nodes.asked is None else nodes.asked)
+
+
 class World:
     """Nodes in the order of the alphabet, plugins with weights, and the ranking of the nodes for one pod."""
 
@@ -90,7 +97,7 @@ class World:
         """Let a node go; the last one takes its row."""
         last = len(self.feasible) - 1
         self.stand.cache.remove_node(TWENTY[row])
-        self.journal.mark_many([row, last])
+        self.journal.mark_all()
         self.feasible[row] = self.feasible[last]
         self.feasible = self.feasible[:last]
         self.refresh()
@@ -101,7 +108,7 @@ class World:
     def allow(self, *rows: int) -> None:
         """Let only these rows be feasible."""
         now = np.isin(np.arange(len(self.feasible)), rows)
-        self.journal.mark_many(np.flatnonzero(now != self.feasible).tolist())
+        self.journal.mark_all()
         self.feasible = now
 
     def put(self, pod: str, row: int) -> None:
@@ -283,12 +290,22 @@ def test_rows_come_and_go_while_others_change() -> None:
     assert world.refresh() == [-1, 9, 105, 4]
 
 
-def test_a_journal_that_has_lost_count_has_all_scored_again() -> None:
+def test_rows_that_have_been_scored_are_not_asked_about_because_they_come_or_go() -> None:
     world = World([{"First": 1}, {"First": 2}], (First(), 1))
-    world.feasible = np.array([False, True])
-    world.journal.mark_all()
+    world.allow(1)
+    assert (world.refresh(), world.asked()) == ([-1, 2], [[]])
+    world.allow(0, 1)
+    assert (world.refresh(), world.asked()) == ([1, 2], [[]])
+
+
+def test_who_looks_at_which_rows_are_asked_about_is_asked_about_those_that_come() -> None:
+    world = World([{"Choosy": 1}, {"Choosy": 2}], (Choosy(), 1))
+    world.allow(1)
+    assert (world.refresh(), world.asked()) == ([-1, 2], [[]])
+    world.change(0, Choosy=7)
     assert world.refresh() == [-1, 2]
-    assert world.asked() == [[[0, 1]]]
+    world.allow(0, 1)
+    assert (world.refresh(), world.asked()) == ([7, 2], [[[0]]])
 
 
 # PreScore

@@ -9,6 +9,7 @@ import pytest
 
 from stowplan.framework.contract import SKIP
 from stowplan.model.pod import Pod
+from stowplan.plugins.interpodaffinity.plugin import PreferredTerms
 from tests.unit.plugins.affinity_cluster import (
     HOST,
     ZONE,
@@ -136,7 +137,7 @@ def test_no_weight_and_only_required_affinity_is_not_scored() -> None:
     ],
 )
 def test_normalized_scores(scores: list[int], expected: list[int]) -> None:
-    normalized = Cluster([]).plugin.normalize(np.array(scores), min(scores), max(scores), ())
+    normalized = Cluster([]).plugin.normalize(np.array(scores), min(scores), max(scores), PreferredTerms(()))
     assert normalized.tolist() == expected
     assert normalized.dtype == np.int64
 
