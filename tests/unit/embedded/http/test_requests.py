@@ -134,8 +134,7 @@ def test_what_is_no_request_is_refused(data: bytes, code: int) -> None:
     # Not yet: whoever feeds has answers of earlier requests to give.
     reader.feed(data)
     with pytest.raises(StatusError) as refused:
-        while reader.take() is not None:
-            pass
+        list(iter(reader.take, None))
     assert refused.value.code == code
 
 
