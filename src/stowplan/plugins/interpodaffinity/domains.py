@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,10 +35,10 @@ class MatchedPods:
 
     def matches(self, pod: Pod) -> bool:
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
-        return all(
-            (namespaces is None or namespace in namespaces) and selector.matches(labels)
-            for namespaces, selector in self.selections
-        )
+        for namespaces, selector in self.selections:
+            if (namespaces is not None and namespace not in namespaces) or not selector.matches(labels):
+                return False
+        return True
 
 
 #: Pods that are counted: those that a rule matches, or those that carry a term.
@@ -49,18 +50,15 @@ Weighted = tuple[str, int, CountedPods]
 class PodsByDomain:
     """The weighted sums of some pods over the domains of one topology key."""
 
-    __slots__ = ("_trail", "key", "parts", "sums")
+    __slots__ = ("_trail", "key", "outline", "parts", "sums")
 
     def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
         self.parts = parts
         #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
         self.sums, self._trail = _sums(nodes, key, parts)
-
-    @property
-    def outline(self) -> tuple[str, int]:
-        """What two of them must have in common to be compared domain by domain."""
-        return self.key, len(self.sums)
+        #: What two of them must have in common to be compared domain by domain.
+        self.outline = (key, len(self.sums))
 
     def total(self, nodes: Nodes) -> int:
         """Return the sum over all domains."""
@@ -81,8 +79,11 @@ class PodsByDomain:
             sums += weight * change * (codes >= 0)
         return sums
 
-    def where_others_are(self, before: PodsByDomain, nodes: Nodes) -> Rows:
-        """Return the rows in whose domain there are pods where there were none before, or the other way round."""
+    def where_others_are(self, before: Any, nodes: Nodes) -> Rows:
+        """Return the rows in whose domain there are pods where there were none before, or the other way round.
+
+        `before` has the same outline.
+        """
         if self.sums is before.sums:
             return NO_ROWS
         now, then = self.sums, before.sums
@@ -110,15 +111,13 @@ class PodsByDomain:
 class PodsByNode:
     """The pods of each node that has a label, whatever other nodes have the same value of it."""
 
-    __slots__ = ("key", "parts")
+    __slots__ = ("key", "outline", "parts")
 
     def __init__(self, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
         self.parts = parts
-
-    @property
-    def outline(self) -> tuple[str, int]:
-        return self.key, 0
+        #: No sums by domain have no entry, so they are compared with their like only.
+        self.outline = (key, 0)
 
     def total(self, nodes: Nodes) -> int:
         """Return how many there are in all, also on nodes without the label."""
@@ -133,40 +132,36 @@ class PodsByNode:
         found = sum((_count(nodes, counted) for _, counted in self.parts), np.zeros(len(nodes), dtype=np.int64))
         return found * (nodes.label(self.key).codes >= 0)
 
+    def where_others_are(self, before: Any, nodes: Nodes) -> Rows:
+        """Return the rows where there are pods of other kinds than before.
+
+        Pods that came or went meanwhile are of no concern: the filter reads who is there.
+        """
+        if self.parts == before.parts:
+            return NO_ROWS
+        return np.flatnonzero((self.at_rows(nodes) > 0) != (before.at_rows(nodes) > 0))
+
 
 Domains = PodsByDomain | PodsByNode
 
 
-def where_others_are(now: Domains, before: Domains, nodes: Nodes) -> Rows:
-    """Return the rows in whose domain there are pods where there were none before, or the other way round.
-
-    Where every node is a domain, pods that came or went meanwhile are of no concern: the filter reads who is there.
-    """
-    if isinstance(now, PodsByDomain) and isinstance(before, PodsByDomain):
-        return now.where_others_are(before, nodes)
-    if now.parts == before.parts:
-        return NO_ROWS
-    return np.flatnonzero((now.at_rows(nodes) > 0) != (before.at_rows(nodes) > 0))
-
-
-def by_key(nodes: Nodes, weighted: Iterable[Weighted]) -> tuple[PodsByDomain, ...]:
+def by_key(nodes: Nodes, weighted: list[Weighted]) -> tuple[PodsByDomain, ...]:
     """Add up the pods by topology key: one `PodsByDomain` for each."""
-    return tuple(PodsByDomain(nodes, key, parts) for key, parts in _parts(weighted).items())
+    return tuple([PodsByDomain(nodes, *one) for one in _parts(weighted)]) if weighted else ()
 
 
-def by_key_or_node(nodes: Nodes, weighted: Iterable[Weighted], node_key: str) -> tuple[Domains, ...]:
+def by_key_or_node(nodes: Nodes, weighted: list[Weighted], node_key: str) -> tuple[Domains, ...]:
     """Add up the pods by topology key, those of one key (none if it is empty) node by node."""
-    return tuple(
-        PodsByNode(key, parts) if key == node_key else PodsByDomain(nodes, key, parts)
-        for key, parts in _parts(weighted).items()
-    )
+    if not weighted:
+        return ()
+    return tuple([PodsByNode(*one) if one[0] == node_key else PodsByDomain(nodes, *one) for one in _parts(weighted)])
 
 
-def _parts(weighted: Iterable[Weighted]) -> dict[str, list[tuple[int, CountedPods]]]:
+def _parts(weighted: list[Weighted]) -> Iterable[tuple[str, list[tuple[int, CountedPods]]]]:
     parts: dict[str, list[tuple[int, CountedPods]]] = {}
     for key, weight, counted in weighted:
         parts.setdefault(key, []).append((weight, counted))
-    return parts
+    return parts.items()
 
 
 def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
@@ -202,9 +197,9 @@ def selection(term: AffinityTerm, list_namespaces: Callable[[], Iterable[Namespa
     namespace, whatever its labels, like an empty one.
     """
     wanted = term.namespace_selector
-    if wanted.is_everything or (not by_name and wanted.matches({})):
-        return None, term.selector
     if wanted.is_nothing:
         return term.namespaces, term.selector
+    if wanted.is_everything or (not by_name and wanted.matches({})):
+        return None, term.selector
     selected = (namespace.name for namespace in list_namespaces() if wanted.matches(namespace.labels))
     return term.namespaces.union(selected), term.selector

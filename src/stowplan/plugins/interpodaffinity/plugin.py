@@ -51,7 +51,6 @@ from stowplan.plugins.interpodaffinity.domains import (
     by_key_or_node,
     change_of,
     selection,
-    where_others_are,
 )
 from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
 from stowplan.table.nodes import Nodes
@@ -127,23 +126,18 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         affinity = [term for kind, _, term in terms if kind == "affinity"]
         anti_affinity = [term for kind, _, term in terms if kind == "anti-affinity"]
         existing = by_key_or_node(nodes, self._terms_against(pod, nodes, placed=True), self._node_key)
-        is_objected_to = any(domains.may_refuse(nodes) for domains in existing) or self._has_node_terms(nodes)
-        if not affinity and not anti_affinity and not is_objected_to:
+        if not affinity and not anti_affinity and not self._is_objected_to(existing, nodes):
             return SKIP
-        companion = MatchedPods(tuple(map(self._selection, affinity))) if affinity else None
-        keys = dict.fromkeys(term.topology_key for term in affinity)
-        wanted: list[Weighted] = [(key, 1, companion) for key in keys if companion is not None]
-        # One pod has to be near by all terms at once, so they are looked at together.
-        near = by_key_or_node(nodes, wanted, self._node_key if len(keys) == 1 else "")
         unwanted: list[Weighted] = [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]
-        return _RequiredTerms(
-            affinity=near,
-            anti_affinity=by_key_or_node(nodes, unwanted, self._node_key),
-            existing=existing,
-            companions=sum(domains.total(nodes) for domains in near),
-            companion=companion,
-            is_own_companion=companion is not None and companion.matches(pod),
-        )
+        away = by_key_or_node(nodes, unwanted, self._node_key)
+        if not affinity:
+            return _RequiredTerms((), away, existing)
+        companion = MatchedPods(tuple([self._selection(term) for term in affinity]))
+        wanted: list[Weighted] = [(key, 1, companion) for key in {term.topology_key: None for term in affinity}]
+        # One pod has to be near by all terms at once, so they are looked at together.
+        near = by_key_or_node(nodes, wanted, self._node_key if len(wanted) == 1 else "")
+        companions = sum([domains.total(nodes) for domains in near])
+        return _RequiredTerms(near, away, existing, companions, companion, companion.matches(pod))
 
     def filter(self, pod: Pod, nodes: Nodes, state: _RequiredTerms | None) -> Iterator[Reject]:
         if state is None:
@@ -223,10 +217,13 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         carried = self._carried("anti-affinity", pod, nodes, placed=placed)
         return [(one.term.topology_key, 1, one) for one in carried]
 
-    def _has_node_terms(self, nodes: Nodes) -> bool:
-        """Say whether a placed pod has anti-affinity that is looked at node by node, whomever it is about."""
+    def _is_objected_to(self, existing: tuple[Domains, ...], nodes: Nodes) -> bool:
+        """Say whether a placed pod may refuse another: one of these, or one whose terms are looked at node by node."""
+        if any(domains.may_refuse(nodes) for domains in existing):
+            return True
         if not self._node_key:
             return False
+        # Whomever they are about.
         return any(one.is_used and one.term.topology_key == self._node_key for one in nodes.all_terms("anti-affinity"))
 
     def _wishes(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
@@ -260,22 +257,23 @@ class _RequiredTerms(Incremental):
     anti_affinity: tuple[Domains, ...]
     existing: tuple[Domains, ...]
     # Pods that match all affinity terms, where any of the topology keys is known.
-    companions: int
-    companion: MatchedPods | None
-    is_own_companion: bool
+    companions: int = 0
+    companion: MatchedPods | None = None
+    is_own_companion: bool = False
 
     def changed_rows(self, before: _RequiredTerms, nodes: Nodes) -> Rows | None:
-        if self._outline() != before._outline():
+        now, then = self._domains(), before._domains()
+        are_alike = [domains.outline for domains in now] == [domains.outline for domains in then]
+        if not are_alike or self._outline() != before._outline():
             return None
-        pairs = zip(self._domains(), before._domains(), strict=True)
-        return np.concatenate([NO_ROWS, *(where_others_are(now, then, nodes) for now, then in pairs)])
+        pairs = zip(now, then, strict=True)
+        return np.concatenate([NO_ROWS, *[domains.where_others_are(others, nodes) for domains, others in pairs]])
 
     def _domains(self) -> tuple[Domains, ...]:
         return self.affinity + self.anti_affinity + self.existing
 
     def _outline(self) -> tuple[object, ...]:
-        groups = (self.affinity, self.anti_affinity, self.existing)
-        return self.companions > 0, [[domains.outline for domains in group] for group in groups]
+        return self.companions > 0, len(self.affinity), len(self.anti_affinity)
 
 
 def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:
