@@ -123,12 +123,12 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
             key = root.group_key
         return refuse(GROUP_UNDERWAY) if self._handle.evictions.is_underway_for(key) else None
 
-    def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupNominated | Rejection:
+    async def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupNominated | Rejection:
         handle, group = self._handle, attempt.group
         policy = group.spec.preemption_policy
         if not self._has_group_policies:
             policy = "Never" if any(pod.spec.preemption_policy == "Never" for pod in attempt.pods) else ""
-        answer = GroupSearch(attempt, handle, self._units(), budgets_of(handle)).run(policy)
+        answer = await GroupSearch(attempt, handle, self._units(), budgets_of(handle)).run(policy)
         handle.measures.count(GROUP_ATTEMPTS, group_search.status_of(answer))
         return answer
 
