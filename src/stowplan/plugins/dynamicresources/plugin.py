@@ -221,7 +221,7 @@ class DynamicResources(
             return Arranged(Rejection((DELETED,)), partial(self._writes.delete, claims.made))
         return Rejection(() if self._is_silent else (STILL_NOT,))
 
-    def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupArranged | Rejection:
+    async def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupArranged | Rejection:
         group = attempt.group
         if not isinstance(group, PodGroup) or (self._has_placements and group.spec.scheduling_constraints is not None):
             return Rejection(())
