@@ -6,8 +6,10 @@ import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any, Final
+from urllib.parse import quote
 
 import aiohttp
+from yarl import URL
 
 from tests.fuzz.client import Address
 
@@ -87,7 +89,8 @@ def _names(items: Any) -> Iterator[str]:
 async def _delete(session: aiohttp.ClientSession, key: Key) -> None:
     root, plural, name = key
     namespace, slash, short = name.rpartition("/")
-    path = f"{root}/namespaces/{namespace}/{plural}/{short}" if slash else f"{root}/{plural}/{name}"
+    last = quote(short, safe=":")
+    path = f"{root}/namespaces/{namespace}/{plural}/{last}" if slash else f"{root}/{plural}/{last}"
     free = json.dumps([{"op": "add", "path": "/metadata/finalizers", "value": []}])
     await _send(session, "PATCH", path, free, "application/json-patch+json")
     if plural == "namespaces":
@@ -98,5 +101,6 @@ async def _delete(session: aiohttp.ClientSession, key: Key) -> None:
 
 async def _send(session: aiohttp.ClientSession, method: str, path: str, body: str | None = None, kind: str = "") -> Any:
     headers = {"Content-Type": kind} if kind else {}
-    async with session.request(method, path, data=body, headers=headers) as answer:
+    # As it is written: names may have anything in them, and a URL that is made of text loses line breaks.
+    async with session.request(method, URL(path, encoded=True), data=body, headers=headers) as answer:
         return json.loads(await answer.text())

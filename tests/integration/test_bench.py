@@ -340,3 +340,24 @@ def test_what_is_no_run_cannot_be_compared(tmp_path: Path, text: str, problem: s
     result = CliRunner().invoke(main, ["bench", "compare", str(path), str(path)])
     assert result.exit_code == 2
     assert problem in result.stderr
+
+
+def test_what_goes_wrong_beside_the_scheduling_is_noted(tmp_path: Path) -> None:
+    plugin = tmp_path / "late.py"
+    plugin.write_text(
+        "from stowplan.framework import PostBind\n\n\n"
+        "class Late(PostBind):\n"
+        "    async def post_bind(self, pod, node_name):\n"
+        "        raise RuntimeError('too late')\n",
+        encoding="utf-8",
+    )
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        f"profiles: [{{plugins: {{multiPoint: {{enabled: [{{name: '{plugin}:Late'}}]}}}}}}]\n",
+        encoding="utf-8",
+    )
+    steps = NODES % "" + MEASURED % ("small.yaml", "")
+    result = bench(tmp_path, steps, "{nodes: 1, pods: 3}", "--config", str(config))
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"note: Case/w: 1 times: .*Late.*too late", result.stderr), result.stderr

@@ -1,14 +1,22 @@
-"""What is counted of groups of pods: searches for victims, who has to go, the placements that were gone through."""
+"""What is counted of groups of pods, and of pods that preempt: searches for victims, who has to go, placements."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from stowplan.config.feature_gates import FeatureGates, parse
+from stowplan.framework.contract import Preemption
+from stowplan.framework.extender import PodsOn
+from stowplan.framework.handle import ExtenderError
 from stowplan.model.pod import Pod
 from stowplan.observe.metrics import Metrics
-from stowplan.testing import make_node
+from stowplan.testing import make_node, make_pod
 from tests.integration.gang_world import GANGS_ON, GangWorld, on_node, own_group, own_members, play, whole
+from tests.unit.extender.fakes import FakeExtender
 
 PLAIN = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 RACK = "example.com/rack"
@@ -123,6 +131,63 @@ def test_the_placements_of_a_search_for_victims_are_counted_too() -> None:
         assert counts[GENERATED] == 2
 
     play(story, PLAIN, RACKS_ON)
+
+
+# Single pods
+
+
+@dataclass
+class SlowExtender(FakeExtender):
+    """Takes eight seconds to agree, or to fail."""
+
+    async def preempt(self, pod: Pod, candidates: Sequence[Preemption], pods_on: PodsOn) -> list[Preemption]:
+        await asyncio.sleep(8)
+        await super().preempt(pod, candidates, pods_on)
+        return list(candidates)
+
+
+def evaluated(*extenders: FakeExtender, config: str = PLAIN, policy: str = "PreemptLowerPriority") -> dict[str, float]:
+    """Let a pod look for room on a node that is full; return how often, by result, and for how long it did."""
+    found: dict[str, float] = {}
+
+    async def story(world: GangWorld) -> None:
+        counts = Counts(world)
+        world.cluster.handle.extenders = extenders
+        world.scheduler.policy.extenders = world.cluster.extenders_in_flow()
+        world.nodes(1)
+        world.create(make_pod("low").requests(cpu="2").on("n0").build())
+        high = make_pod("high").requests(cpu="2").priority(9).build()
+        world.create(replace(high, spec=replace(high.spec, preemption_policy=policy)))
+        await world.after(8.5 if extenders else 0.5)
+        for result in ("Success", "Unschedulable", "Error"):
+            found[result] = counts[f'{EVALUATIONS}{{preemptor="pod",result="{result}"}}']
+        took = EVALUATIONS.replace("_count", "_sum")
+        found["seconds"] = sum(counts[f'{took}{{preemptor="pod",result="{result}"}}'] for result in found)
+
+    play(story, config, GANGS_ON)
+    return found
+
+
+def test_a_pod_that_finds_victims_is_a_success() -> None:
+    assert evaluated() == {"Success": 1, "Unschedulable": 0, "Error": 0, "seconds": 0}
+
+
+def test_a_pod_that_may_not_preempt_is_looked_at_all_the_same() -> None:
+    assert evaluated(policy="Never") == {"Success": 0, "Unschedulable": 1, "Error": 0, "seconds": 0}
+
+
+def test_without_the_plugin_that_preempts_nothing_is_evaluated_whoever_else_is_asked() -> None:
+    config = f"{PLAIN}profiles: [{{plugins: {{multiPoint: {{disabled: [{{name: DefaultPreemption}}]}}}}}}]\n"
+    assert evaluated(config=config) == {"Success": 0, "Unschedulable": 0, "Error": 0, "seconds": 0}
+
+
+def test_asking_extenders_is_a_part_of_it() -> None:
+    assert evaluated(SlowExtender(agreed=[])) == {"Success": 1, "Unschedulable": 0, "Error": 0, "seconds": 8}
+
+
+def test_an_extender_that_fails_is_an_error() -> None:
+    failing = SlowExtender(agreed=ExtenderError("http://fake: refused"))
+    assert evaluated(failing) == {"Success": 0, "Unschedulable": 0, "Error": 1, "seconds": 8}
 
 
 def make_never(pod: Pod) -> Pod:

@@ -160,7 +160,7 @@ class GroupDesk:
         reports = [self._report(name, results, root) async for name, results in attempt.survey(tree)]
         helped, victims = "", tuple[str, ...]()
         if not any(one.is_enough for one in reports):
-            helped, victims = self._make_room(profile, tree, frozenset(attempt.prepared))
+            helped, victims = await self._make_room(profile, tree, frozenset(attempt.prepared))
         return GroupExplanation(str(root), needed, len(pods), scheduled, tuple(reports), helped, victims)
 
     def _report(self, name: str, results: Results, root: GroupKey) -> PlacementReport:
@@ -176,11 +176,13 @@ class GroupDesk:
             why=why,
         )
 
-    def _make_room(self, profile: Profile, tree: GroupNode, prepared: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+    async def _make_room(
+        self, profile: Profile, tree: GroupNode, prepared: frozenset[str]
+    ) -> tuple[str, tuple[str, ...]]:
         trial = ClusterTrial(self._cache, self._policy, lambda: self._try(profile), tree)
         asked = GroupAttempt(tree.group, tree.pods, prepared, trial, {}, Nodes(self._cache.table))
         try:
-            filtered = run_group_post_filter(profile, asked)
+            filtered = await run_group_post_filter(profile, asked)
         finally:
             trial.restore()
         victims = filtered.nominated.victims if filtered.nominated is not None else ()

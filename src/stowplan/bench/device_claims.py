@@ -19,7 +19,8 @@ from stowplan.model.dra import ResourceClaim, ResourceClaimStatus, ResourceClaim
 from stowplan.model.duration import of_seconds
 from stowplan.model.meta import NamespacedMeta, OwnerReference
 from stowplan.model.node import Node
-from stowplan.model.pod import Pod, PodResourceClaimStatus
+from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
+from stowplan.model.pod_group import PodGroup
 from stowplan.plugins.dynamicresources.claim_requests import AllocationError, NodeAllocationError
 from stowplan.plugins.dynamicresources.claims import request_key
 from stowplan.plugins.dynamicresources.dra_state import DRAState
@@ -32,8 +33,9 @@ POD_CLAIM_NAME: Final = "resource.kubernetes.io/pod-claim-name"
 class ClaimController:
     """Makes the claims of pods, and ends them; hears of every pod."""
 
-    def __init__(self, api: VirtualApi) -> None:
-        self._api = api
+    def __init__(self, api: VirtualApi, *, for_groups: bool) -> None:
+        """`for_groups` says whether pod groups have claims of their own (DRAWorkloadResourceClaims)."""
+        self._api, self._for_groups = api, for_groups
         api.observers.append(self._observe)
 
     def _observe(self, old: Pod | None, new: Pod | None) -> None:
@@ -46,30 +48,35 @@ class ClaimController:
     def _make(self, pod: Pod) -> None:
         made = []
         for entry in pod.spec.resource_claims:
-            if entry.resource_claim_template_name is None:
-                continue
-            key = f"{pod.namespace}/{entry.resource_claim_template_name}"
-            template = self._api.get(ResourceClaimTemplate, key)
-            if template is None:
-                raise WorkloadError(f"pod {pod.key!r} asks for the claim template {key!r}, which is not there")
-            claim = self._api.create(self._claim_of(pod, entry.name, template))
-            made.append(PodResourceClaimStatus(name=entry.name, resource_claim_name=claim.name))
+            if entry.resource_claim_template_name is not None:
+                name = self._name_in_group(pod, entry) or self._create(pod, entry)
+                made.append(PodResourceClaimStatus(name=entry.name, resource_claim_name=name))
         if made:
             self._api.update(replace(pod, status=replace(pod.status, resource_claim_statuses=tuple(made))))
 
-    def _claim_of(self, pod: Pod, entry: str, template: ResourceClaimTemplate) -> ResourceClaim:
-        owner = OwnerReference(
-            api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True, block_owner_deletion=True
-        )
-        meta = template.spec.metadata
-        metadata = NamespacedMeta(
-            generate_name=f"{pod.name}-{entry}-",
-            namespace=pod.namespace,
-            labels=meta.labels,
-            annotations={**meta.annotations, POD_CLAIM_NAME: entry},
-            owner_references=(owner,),
-        )
-        return ResourceClaim(metadata=metadata, spec=template.spec.spec)
+    def _name_in_group(self, pod: Pod, entry: PodResourceClaim) -> str:
+        """Return the claim that a pod shares with its group, which is made for the first of them; nothing if none."""
+        if not self._for_groups or pod.spec.scheduling_group is None:
+            return ""
+        group = self._api.get(PodGroup, f"{pod.namespace}/{pod.spec.scheduling_group.pod_group_name}")
+        if group is None or entry not in group.spec.resource_claims:
+            return ""
+        known = group.status.resource_claim_statuses
+        found = next((one.resource_claim_name for one in known if one.name == entry.name), None)
+        if found is None:
+            found = self._create(group, entry)
+            added = PodResourceClaimStatus(name=entry.name, resource_claim_name=found)
+            self._api.update(replace(group, status=replace(group.status, resource_claim_statuses=(*known, added))))
+        return str(found)
+
+    def _create(self, owner: Pod | PodGroup, entry: PodResourceClaim) -> str:
+        """Create the claim of an entry for its owner, and return its name."""
+        key = f"{owner.namespace}/{entry.resource_claim_template_name}"
+        template = self._api.get(ResourceClaimTemplate, key)
+        if template is None:
+            raise WorkloadError(f"{owner.kind} {owner.key!r} asks for the claim template {key!r}, which is not there")
+        claim: ResourceClaim = self._api.create(_claim_of(owner, entry.name, template))
+        return claim.name
 
     def _give_back(self, pod: Pod) -> None:
         for claim in self._claims_of(pod):
@@ -91,6 +98,26 @@ class ClaimController:
             found = self._api.get(ResourceClaim, f"{pod.namespace}/{name}") if name else None
             if found is not None:
                 yield found
+
+
+def _claim_of(owner: Pod | PodGroup, entry: str, template: ResourceClaimTemplate) -> ResourceClaim:
+    reference = OwnerReference(
+        api_version=owner.api_version,
+        kind=owner.kind,
+        name=owner.name,
+        uid=owner.uid,
+        controller=True,
+        block_owner_deletion=True,
+    )
+    meta = template.spec.metadata
+    metadata = NamespacedMeta(
+        generate_name=f"{owner.name}-{entry}-",
+        namespace=owner.namespace,
+        labels=meta.labels,
+        annotations={**meta.annotations, POD_CLAIM_NAME: entry},
+        owner_references=(reference,),
+    )
+    return ResourceClaim(metadata=metadata, spec=template.spec.spec)
 
 
 async def allocate_claims(api: VirtualApi, scheduler: VirtualScheduler, namespace: str) -> None:

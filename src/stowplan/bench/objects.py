@@ -49,6 +49,7 @@ _SAME_SHAPE: Final = frozenset(
         "resource.k8s.io/v1beta2",
         "resource.k8s.io/v1alpha3",
         "scheduling.k8s.io/v1beta1",
+        "scheduling.k8s.io/v1alpha3",
         "scheduling.k8s.io/v1alpha2",
     )
 )

@@ -98,7 +98,7 @@ async def _run(outcome: Outcome, settings: RunSettings, gates: FeatureGates, con
     steps, parameters = outcome.selected.operations()
     now_ns = steady_clock()
     api = VirtualApi(now, random.Random(settings.seed).randrange)
-    ClaimController(api)
+    ClaimController(api, for_groups=gates.enabled("DRAWorkloadResourceClaims"))
     scheduler = VirtualScheduler(api, read_configuration(configuration, gates), gates, now_ns, settings.seed)
     creator = Creator(api, outcome.selected, parameters, served_versions(scheduler.kinds))
     executor = Executor(creator, scheduler, now_ns, settings.timeout_seconds)
@@ -114,7 +114,8 @@ async def _run(outcome: Outcome, settings: RunSettings, gates: FeatureGates, con
             teller.cancel()
         outcome.measurements = executor.measurements
         outcome.events = scheduler.events.count
-        outcome.notes += [f"{outcome.selected.name}: {text}" for text in list(scheduler.troubles)[:_MOST_TROUBLES]]
+        told = scheduler.troubles.most_common(_MOST_TROUBLES)
+        outcome.notes += [f"{outcome.selected.name}: {count} times: {text}" for text, count in told]
         await scheduler.stop()
 
 

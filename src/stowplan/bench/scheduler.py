@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.bench.virtual_api import VirtualApi, VirtualWriter
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration
-from stowplan.engine.ports import Report, Trouble
+from stowplan.engine.ports import GivenBack, Report, Trouble
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.connections import ApiAnswer
 from stowplan.kube.identity import Credentials
@@ -56,8 +57,8 @@ class VirtualScheduler:
         #: What it watches.
         self.kinds: frozenset[type[ApiObject]] = frozenset(model for model in models if model is not None)
         api.watch(self.replica.watching.take, self.kinds)
-        #: What went wrong beside the scheduling of pods, each once.
-        self.troubles: dict[str, None] = {}
+        #: What went wrong in attempts and beside them, and how often; attempts that fail so are made again.
+        self.troubles: Counter[str] = Counter()
         environment = self.replica.scheduler.environment
         environment.tell = tell_all(self.metrics, self._listen, self.replica.timeline)
         self._gc_pace = gc.get_threshold()
@@ -85,10 +86,14 @@ class VirtualScheduler:
 
     def _listen(self, report: Report) -> None:
         """Log what the flow reports, as always, but keep troubles for the outcome."""
-        if isinstance(report, Trouble):
-            self.troubles[report.text] = None
-        else:
-            log_report(report)
+        match report:
+            case Trouble():
+                self.troubles[report.text] += 1
+            case GivenBack() if report.is_error:
+                # Without the name of the pod, which is in most of them.
+                self.troubles[report.message.replace(report.pod.name, "...")] += 1
+            case _:
+                log_report(report)
 
     @property
     def fault(self) -> BaseException | None:

@@ -120,7 +120,7 @@ class Cache:
             self._unplace(known)
 
     def suspend(self, pod: Pod) -> None:
-        """Suppose for a while that a placed pod is not there; nothing may be asked of the cluster before `resume`."""
+        """Suppose for a while that a placed pod is not there; nothing else may move the table before `resume`."""
         placed = self._placed[pod_id(pod)]
         row = self.table.row_of.get(placed.node_name)
         if row is not None:

@@ -128,8 +128,8 @@ class GroupTry:
         self.evaluated: list[tuple[bool, float]] = []
 
     def as_trial(self) -> GroupTry:
-        """Ask nobody outside, so that nothing is waited for, and note who has nothing to say."""
-        self._extenders, self._notes_skipped = None, True
+        """Note who has nothing to say: they are not asked again whether everybody still fits."""
+        self._notes_skipped = True
         return self
 
     async def run(self, root: GroupNode) -> Results:

@@ -130,7 +130,7 @@ class GroupCycle:
         _complete(root, results, status)
         filtered = None
         if status.code is Code.UNSCHEDULABLE:
-            filtered = self._post_filter(profile, root, results, frozenset(attempt.prepared))
+            filtered = await self._post_filter(profile, root, results, frozenset(attempt.prepared))
             _add(results, filtered)
         is_waiting = filtered is not None and filtered.nominated is not None
         for leaf in root.leaves():
@@ -143,7 +143,7 @@ class GroupCycle:
     def _try(self, profile: Profile) -> GroupTry:
         return GroupTry(self._state.cache, self._policy, profile, self._flow.undo)
 
-    def _post_filter(
+    async def _post_filter(
         self, profile: Profile, root: GroupNode, results: Results, prepared: frozenset[str]
     ) -> GroupFiltered:
         """See whether room can be made for the group, and begin to make it."""
@@ -161,7 +161,7 @@ class GroupCycle:
         placed = frozenset(pod_id(one.entry.pod) for one in tried if one.node_name)
         attempt = GroupAttempt(root.group, pods, prepared, trial, verdicts, nodes, placed)
         try:
-            filtered = run_group_post_filter(profile, attempt)
+            filtered = await run_group_post_filter(profile, attempt)
         finally:
             trial.restore()
         for one_try in tries:

@@ -1,7 +1,7 @@
 """The cluster as it would be without some pods, for plugins that look for room for a pod group.
 
-Pods are taken off the table for real while the plugin looks, and put back when it has answered: nothing else runs
-meanwhile. Implements `framework.pod_groups.GroupTrial`.
+Pods are taken off the table for real while the plugin looks, and put back when it has answered: nobody else is tried
+meanwhile, and what the cluster tells waits. Implements `framework.pod_groups.GroupTrial`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class ClusterTrial:
     def __init__(self, cache: Cache, policy: ActivePolicy, make_try: Callable[[], GroupTry], root: GroupNode) -> None:
         self._cache, self._policy, self._make_try, self._root = cache, policy, make_try, root
         self._away: dict[str, Pod] = {}
+        self.waited_ns = 0
 
     def take_away(self, pods: Collection[Pod]) -> None:
         for pod in pods:
@@ -45,9 +46,13 @@ class ClusterTrial:
         """Put back whoever is away still."""
         self.put_back(list(self._away.values()))
 
-    def schedule(self) -> GroupPlaced:
+    async def schedule(self) -> GroupPlaced:
         attempt = self._make_try().as_trial()
-        results = at_once(attempt.run(self._root))
+        clock = self._policy.profiles[self._root.pods[0].spec.scheduler_name].stopwatch
+        started_ns = clock.now_ns()
+        results = await attempt.run(self._root)
+        if self._policy.extenders is not None:
+            self.waited_ns += clock.now_ns() - started_ns
         attempt.revert(results)
         status = results[self._root.key].status
         if not status.is_success:

@@ -356,8 +356,8 @@ class PostBind(Plugin):
 
 class PodGroupPostFilter(Plugin):
     @abstractmethod
-    def pod_group_post_filter(self, attempt: pod_groups.GroupAttempt) -> pod_groups.RoomForGroup:
-        """Called when a pod group found no place, to make room for all of it; otherwise as `post_filter`."""
+    async def pod_group_post_filter(self, attempt: pod_groups.GroupAttempt) -> pod_groups.RoomForGroup:
+        """Called when a pod group found no place, to make room for all of it; await nothing but the attempt's trial."""
 
 
 class PlacementGenerate(Plugin):

@@ -111,14 +111,18 @@ class GroupPlaced:
 class GroupTrial(Protocol):
     """The cluster as it would be without some pods. Whatever is taken away is back when the plugin has answered."""
 
+    @property
+    def waited_ns(self) -> int:
+        """How long extenders had to be waited for, which is no fault of the plugin's."""
+
     def take_away(self, pods: Collection[Pod]) -> None:
         """Suppose that pods are gone from their nodes."""
 
     def put_back(self, pods: Collection[Pod]) -> None:
         """Suppose that they are there again."""
 
-    def schedule(self) -> GroupPlaced:
-        """Try the group in the cluster as it is supposed to be."""
+    async def schedule(self) -> GroupPlaced:
+        """Try the group in the cluster as it is supposed to be; extenders are asked, too."""
 
     def still_fits(self, assignments: Sequence[Assignment]) -> bool:
         """Say whether every pod, one after the other, fits on the node that it was given."""

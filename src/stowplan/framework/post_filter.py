@@ -134,12 +134,12 @@ class GroupFiltered:
         return self.nominated.message if self.nominated is not None else ", ".join(self.reasons)
 
 
-def run_group_post_filter(profile: Profile, attempt: GroupAttempt) -> GroupFiltered:
+async def run_group_post_filter(profile: Profile, attempt: GroupAttempt) -> GroupFiltered:
     """Ask the plugins in order: a way, an error or an unresolvable rejection ends it, other rejections add up."""
     reasons: tuple[str, ...] = ()
     errands: tuple[contract.Errand, ...] = ()
     for plugin in profile.pod_group_post_filter:
-        answer = _ask_about_group(profile, plugin, attempt)
+        answer = await _ask_about_group(profile, plugin, attempt)
         if isinstance(answer, GroupNominated):
             return GroupFiltered(answer, errands=errands)
         if isinstance(answer, GroupArranged):
@@ -154,19 +154,19 @@ def run_group_post_filter(profile: Profile, attempt: GroupAttempt) -> GroupFilte
     return GroupFiltered(reasons=reasons, errands=errands)
 
 
-def _ask_about_group(
+async def _ask_about_group(
     profile: Profile, plugin: contract.PodGroupPostFilter, attempt: GroupAttempt
 ) -> GroupNominated | GroupArranged | Rejection:
     blame = (plugin.name, "PodGroupPostFilter", attempt.pods[0])
-    started_ns = profile.stopwatch.now_ns()
+    started_ns = profile.stopwatch.now_ns() - attempt.trial.waited_ns
     late = ""
     try:
-        answer = plugin.pod_group_post_filter(attempt)
+        answer = await plugin.pod_group_post_filter(attempt)
     except plugin_faults.FAULTS as error:
         profile.stopwatch.trace(error, blame)
         return Rejection((plugin_faults.spelled(error),), Code.ERROR)
     finally:
-        late = profile.stopwatch.stop(started_ns, blame)
+        late = profile.stopwatch.stop(started_ns + attempt.trial.waited_ns, blame)
     if late:
         return Rejection((late,), Code.ERROR)
     if not isinstance(answer, GroupNominated | GroupArranged | Rejection):

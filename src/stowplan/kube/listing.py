@@ -66,7 +66,8 @@ class ResourceReader:
 
     def event(self, line: bytes) -> WatchedChange:
         """Read a watch event; raise ApiError if it tells of an error."""
-        if self._whole is not None:
+        # An object whose text is kept is read by itself, for that text is the object's alone.
+        if self._whole is not None and self.resource.keeps_text is None:
             # What cannot be read so is read part by part, to say what is wrong with it.
             with suppress(*decode.FAULTS):
                 whole = self._whole.decode(line)

@@ -35,7 +35,6 @@ from stowplan.queue.queue import SchedulingQueue
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 ALL: Final = SCHEDULER + COMPONENT
 MANY_ATTEMPTS: Final = 15
-#: Upstream counts by the container that a pod is put into, and gated pods share one with those that were refused.
 #: Where somebody waits, by upstream's queue.
 _QUEUE = {
     Place.ACTIVE: "active",
@@ -44,7 +43,8 @@ _QUEUE = {
     Place.UNSCHEDULABLE: "unschedulable",
     Place.GATED: "gated",
 }
-_CONTAINER = {Place.GATED.value: Place.UNSCHEDULABLE.value, Place.ERROR_BACKOFF.value: Place.BACKOFF.value}
+#: Upstream counts by the container that a pod is put into, and gated pods share one with those that were refused.
+_CONTAINER = {Place.GATED.value: Place.UNSCHEDULABLE.value}
 
 
 class Metrics(Collector):

@@ -30,7 +30,6 @@ class PluginMetrics:
         self._took = series.histogram("scheduler_plugin_execution_duration_seconds")
         self._points = series.histogram("scheduler_framework_extension_point_duration_seconds")
         self._preemptions = series.counter("scheduler_preemption_attempts_total")
-        self._series = series
         # How often each plugin was awaited, by point.
         self._awaited: Counter[tuple[str, str]] = Counter()
         # Nanoseconds by point, in this attempt.
@@ -68,9 +67,6 @@ class PluginMetrics:
         ends = {last: (Code.ERROR if report.is_error else Code.UNSCHEDULABLE).value}
         if not report.nominated_node_name:
             ends["PostFilter"] = Code.UNSCHEDULABLE.value
-        if "PostFilter" in self._spent:
-            took, end = self._spent["PostFilter"] / SECOND_NS, ends.get("PostFilter", SUCCESS)
-            self._series.time("scheduler_preemption_evaluation_duration_seconds", took, "pod", end)
         self._close(ends, report.pod.spec.scheduler_name)
 
     def point_ended(self, point: str, status: str, profile: str, took_ns: int) -> None:

@@ -64,7 +64,7 @@ class Everywhere(
 ):
     """Takes part in everything, and says nothing."""
 
-    def pod_group_post_filter(self, attempt: Any) -> Any:
+    async def pod_group_post_filter(self, attempt: Any) -> Any:
         return refuse("nothing")
 
     def placements(self, group: Any, nodes: Any, within: Any) -> Any:

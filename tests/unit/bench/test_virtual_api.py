@@ -20,6 +20,7 @@ from stowplan.model.kinds import Binding
 from stowplan.model.meta import Condition, NamespacedMeta, ObjectReference
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import PodGroup
 from stowplan.testing import make_node, make_pod
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -153,7 +154,7 @@ def test_a_patch_of_an_older_version_is_a_conflict(api: VirtualApi) -> None:
 
 
 def test_claims_of_templates_come_and_go_with_their_pod(api: VirtualApi) -> None:
-    ClaimController(api)
+    ClaimController(api, for_groups=False)
     template = {
         "metadata": {"name": "one", "namespace": "default"},
         "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}},
@@ -174,8 +175,26 @@ def test_claims_of_templates_come_and_go_with_their_pod(api: VirtualApi) -> None
     assert api.all(ResourceClaim) == []
 
 
+@pytest.mark.parametrize(("for_groups", "claims"), [(True, 1), (False, 2)])
+def test_pods_share_the_claim_of_their_group_where_groups_have_claims(
+    api: VirtualApi, for_groups: bool, claims: int
+) -> None:
+    ClaimController(api, for_groups=for_groups)
+    entry = {"name": "r", "resourceClaimTemplateName": "one"}
+    api.create(decode.convert(ResourceClaimTemplate, {"metadata": {"name": "one"}}))
+    api.create(decode.convert(PodGroup, {"metadata": {"name": "g"}, "spec": {"resourceClaims": [entry]}}))
+    spec = {"resourceClaims": [entry], "schedulingGroup": {"podGroupName": "g"}}
+    pods = [api.create(decode.convert(Pod, {"metadata": {"name": name}, "spec": spec})) for name in ("a", "b")]
+    made = api.all(ResourceClaim)
+    assert len(made) == claims
+    told_of = {api.pods[pod.key].status.resource_claim_statuses[0].resource_claim_name for pod in pods}
+    assert told_of == {claim.name for claim in made}
+    owners = {claim.controller.kind for claim in made if claim.controller is not None}
+    assert owners == {"PodGroup" if for_groups else "Pod"}
+
+
 def test_a_shared_claim_is_given_back_by_the_last_pod(api: VirtualApi) -> None:
-    ClaimController(api)
+    ClaimController(api, for_groups=False)
     pods = [
         api.create(decode.convert(Pod, {"metadata": {"name": name}, "spec": {"resourceClaims": [
             {"name": "r", "resourceClaimName": "shared"}]}}))

@@ -29,7 +29,7 @@ class GroupSearch:
         self._attempt, self._handle, self._units, self._budgets = attempt, handle, units, budgets
         self._pods = handle.pods
 
-    def run(self, policy: str) -> GroupNominated | Rejection:
+    async def run(self, policy: str) -> GroupNominated | Rejection:
         """Return whom to evict and where the pods will go, or why there is no such way."""
         try:
             units = self._units.of(placed for placed in self._pods.pods() if self._pods.has_node(placed.node_name))
@@ -41,14 +41,14 @@ class GroupSearch:
             nominated = {pod_id(pod): pod.status.nominated_node_name for pod in self._attempt.pods}
             return GroupNominated(_said(ONGOING), nominated)
         started_ns = self._handle.now_ns()
-        answer = self._evaluate(units)
+        answer = await self._evaluate(units)
         seconds = (self._handle.now_ns() - started_ns) / SECOND_NS
         self._handle.measures.time(EVALUATIONS, seconds, "podgroup", status_of(answer))
         return answer
 
-    def _evaluate(self, units: Sequence[Unit]) -> GroupNominated | Rejection:
+    async def _evaluate(self, units: Sequence[Unit]) -> GroupNominated | Rejection:
         less_important = [unit for unit in units if unit.priority < self._attempt.group.spec.priority]
-        return self._select(less_important) if less_important else _rejection(NO_VICTIMS, Code.UNRESOLVABLE)
+        return await self._select(less_important) if less_important else _rejection(NO_VICTIMS, Code.UNRESOLVABLE)
 
     def _is_ongoing(self) -> bool:
         """Say whether victims on a nominated node are still on their way out."""
@@ -57,11 +57,11 @@ class GroupSearch:
         priority = self._attempt.group.spec.priority
         return any(is_being_preempted(pod) and self._units.priority_of(pod) < priority for pod in on_nodes)
 
-    def _select(self, units: Sequence[Unit]) -> GroupNominated | Rejection:
+    async def _select(self, units: Sequence[Unit]) -> GroupNominated | Rejection:
         trial = self._attempt.trial
         for unit in units:
             trial.take_away(_pods(unit))
-        placed = trial.schedule()
+        placed = await trial.schedule()
         if placed.rejection is not None:
             return _rejection(", ".join(placed.rejection.reasons), placed.rejection.code)
         in_turn = sorted(units, key=lambda unit: unit.importance)

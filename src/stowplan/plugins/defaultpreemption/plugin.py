@@ -6,6 +6,7 @@ The search is in `search.py`; carrying out what it finds is the engine's.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from stowplan.framework.contract import (
     refuse,
 )
 from stowplan.framework.handle import PreemptingHandle
+from stowplan.framework.placing import SUCCESS
+from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.pod_groups import GroupAttempt, GroupNominated, has_groups
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.meta import Int32
@@ -35,11 +38,13 @@ from stowplan.model.pod import Pod
 from stowplan.model.pod_group import own_group
 from stowplan.plugins.defaultpreemption import candidate_nodes, group_search
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
-from stowplan.plugins.defaultpreemption.group_search import GroupSearch, is_being_preempted
+from stowplan.plugins.defaultpreemption.group_search import EVALUATIONS, GroupSearch, is_being_preempted
 from stowplan.plugins.defaultpreemption.search import VictimSearch, budgets_of
 from stowplan.plugins.defaultpreemption.unit_search import UnitSearch
 from stowplan.plugins.defaultpreemption.units import Units
 from stowplan.table.columns import Rows
+
+Answer = TypeVar("Answer", bound=Nominated | Withdrawn | Rejection)
 
 GROUP_ATTEMPTS = "scheduler_workload_preemption_attempts_total"
 NO_CANDIDATE = "no candidate node for preemption"
@@ -123,16 +128,36 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
             key = root.group_key
         return refuse(GROUP_UNDERWAY) if self._handle.evictions.is_underway_for(key) else None
 
-    def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupNominated | Rejection:
+    async def pod_group_post_filter(self, attempt: GroupAttempt) -> GroupNominated | Rejection:
         handle, group = self._handle, attempt.group
         policy = group.spec.preemption_policy
         if not self._has_group_policies:
             policy = "Never" if any(pod.spec.preemption_policy == "Never" for pod in attempt.pods) else ""
-        answer = GroupSearch(attempt, handle, self._units(), budgets_of(handle)).run(policy)
+        answer = await GroupSearch(attempt, handle, self._units(), budgets_of(handle)).run(policy)
         handle.measures.count(GROUP_ATTEMPTS, group_search.status_of(answer))
         return answer
 
     def post_filter(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
+        started_ns, answer = self._handle.now_ns(), self._evaluate(pod, attempt)
+        if not isinstance(answer, Proposed):
+            return self._evaluated(started_ns, answer)
+        # It is over when the extenders have agreed, or failed.
+        settle, fail = answer.settle, answer.fail
+        return Proposed(
+            answer.candidates,
+            lambda agreed: self._evaluated(started_ns, settle(agreed)),
+            lambda text: self._evaluated(started_ns, fail(text)),
+        )
+
+    def _evaluated(self, started_ns: int, answer: Answer) -> Answer:
+        """Note how long it took to come to an answer."""
+        rejection = answer.rejection if isinstance(answer, Withdrawn) else answer
+        status = rejection.code.value if isinstance(rejection, Rejection) else SUCCESS
+        seconds = (self._handle.now_ns() - started_ns) / SECOND_NS
+        self._handle.measures.time(EVALUATIONS, seconds, "pod", status)
+        return answer
+
+    def _evaluate(self, pod: Pod, attempt: Attempt) -> Nominated | Proposed | Withdrawn | Rejection:
         problem = self.why_ineligible(pod, attempt)
         if problem:
             return _rejection(problem)

@@ -277,7 +277,7 @@ def attempt(stage: Stage, *failed: Pod, placed: tuple[Pod, ...] = (), group: Any
 
 def given_back(stage: Stage, tried: GroupAttempt) -> Rejection:
     """Let the plugin help a group, and do what it arranges."""
-    answer = stage.plugin.pod_group_post_filter(tried)
+    answer = asyncio.run(stage.plugin.pod_group_post_filter(tried))
     if not isinstance(answer, GroupArranged):
         return answer
     for errand in answer.errands:
