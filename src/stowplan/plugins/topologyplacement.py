@@ -12,8 +12,8 @@ from stowplan.framework.contract import PlacementGenerate
 from stowplan.framework.pod_groups import GroupHandle, GroupPlacement, scheduled_in
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod_group import OwnGroup
-from stowplan.table.columns import MISSING, Mask
-from stowplan.table.nodes import Coded, Nodes
+from stowplan.table.columns import MISSING, Coded, Mask
+from stowplan.table.nodes import Nodes
 
 _WHERE: Final = "cannot determine domain for already scheduled pods"
 

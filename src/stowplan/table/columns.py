@@ -6,9 +6,9 @@ A column is built on first use and kept up to date by `table.table.Table`; plugi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -134,6 +134,35 @@ class CodedColumn(FactColumn):
             self._sorted, self._sorted_at = (order, starts), self.journal.position
         rows, starts = self._sorted
         return rows[starts[code] : starts[code + 1]] if code >= 0 else rows[: starts[0]]
+
+
+class Coded(NamedTuple):
+    """A fact as codes by row (-1: the node has none) and the meaning of each code."""
+
+    codes: Codes
+    meanings: Sequence[Any]
+    code_of: Mapping[Any, int] = {}
+
+    def by_meaning(self, answer: Callable[[Any], Any], missing: Any = False) -> NDArray[Any]:
+        """Give every row the answer for its meaning, asked once for each; `missing`, of the same type, without one."""
+        codes, meanings = self.codes, self.meanings
+        # The entry past the last meaning is the one that code -1 reaches.
+        answers = np.full(len(meanings) + 1, missing)
+        if len(codes) < len(meanings):
+            for code in set(codes.tolist()) - {MISSING}:
+                answers[code] = answer(meanings[code])
+        else:
+            known = list(map(answer, meanings))
+            if known.count(missing) == len(known):
+                return np.full(len(codes), missing)
+            answers[:-1] = known
+        return answers.take(codes)
+
+    def is_one_of(self, meanings: Iterable[Any]) -> Mask:
+        """Say which rows have one of these meanings; found by look-up, however many there are in the cluster."""
+        wanted = np.zeros(len(self.meanings) + 1, dtype=bool)
+        wanted[[self.code_of[meaning] for meaning in meanings if meaning in self.code_of]] = True
+        return wanted.take(self.codes)
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
-from stowplan.table.columns import MISSING, CodedColumn, Codes, Column, CountColumn, Counted, Mask, Rows, Scores
+from stowplan.table.columns import Coded, CodedColumn, Column, CountColumn, Counted, Mask, Rows, Scores
 from stowplan.table.counts import Held, Holding, changes_of
 from stowplan.table.domain_sums import Summed
 from stowplan.table.facts import Images
@@ -28,35 +28,6 @@ from stowplan.table.resources import Derived, DerivedRule, Matrix
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 from stowplan.table.terms import CarriedTerm, PodTerms, TermKind
-
-
-class Coded(NamedTuple):
-    """A fact as codes by row (-1: the node has none) and the meaning of each code."""
-
-    codes: Codes
-    meanings: Sequence[Any]
-    code_of: Mapping[Any, int] = {}
-
-    def by_meaning(self, answer: Callable[[Any], Any], missing: Any = False) -> NDArray[Any]:
-        """Give every row the answer for its meaning, asked once for each; `missing`, of the same type, without one."""
-        codes, meanings = self.codes, self.meanings
-        # The entry past the last meaning is the one that code -1 reaches.
-        answers = np.full(len(meanings) + 1, missing)
-        if len(codes) < len(meanings):
-            for code in set(codes.tolist()) - {MISSING}:
-                answers[code] = answer(meanings[code])
-        else:
-            known = list(map(answer, meanings))
-            if known.count(missing) == len(known):
-                return np.full(len(codes), missing)
-            answers[:-1] = known
-        return answers.take(codes)
-
-    def is_one_of(self, meanings: Iterable[Any]) -> Mask:
-        """Say which rows have one of these meanings; found by look-up, however many there are in the cluster."""
-        wanted = np.zeros(len(self.meanings) + 1, dtype=bool)
-        wanted[[self.code_of[meaning] for meaning in meanings if meaning in self.code_of]] = True
-        return wanted.take(self.codes)
 
 
 @dataclass(slots=True, eq=False, repr=False)

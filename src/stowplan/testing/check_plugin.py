@@ -35,7 +35,8 @@ from stowplan.framework.contract import (
 )
 from stowplan.framework.kept.asking import NO_NUMBER
 from stowplan.framework.kept.filtering import Filtering
-from stowplan.framework.kept.ranking import Ranking, extent_of
+from stowplan.framework.kept.ranking import Ranking
+from stowplan.framework.kept.score_step import extent_of
 from stowplan.framework.profile import problem_with_events
 from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node

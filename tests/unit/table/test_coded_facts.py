@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stowplan.table.nodes import Coded
+from stowplan.table.columns import Coded
 
 COLORS = ["red", "green", "blue"]
 

@@ -22,7 +22,7 @@ class World:
         self.sums.add(row, amount)
 
     def ask(self, as_of: int = 0) -> Summed:
-        return self.sums.bring_up(self.counts, CODES, 2, (LABELS, as_of, 0))
+        return self.sums.bring_up(self.counts, CODES, 2, (LABELS, as_of))
 
 
 def test_sums_are_by_code_and_none_is_at_the_end() -> None:

@@ -19,8 +19,8 @@ from stowplan.model.meta import ObjectMeta
 from stowplan.model.node import Node, NodeSpec, Taint
 from stowplan.model.pod import Pod, PodSpec
 from stowplan.table import node_match
-from stowplan.table.columns import Mask
-from stowplan.table.nodes import Coded, Nodes
+from stowplan.table.columns import Coded, Mask
+from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
 NO_SCHEDULE = Taint(key="gpu", effect="NoSchedule")

@@ -12,77 +12,24 @@ from typing import Any
 
 import numpy as np
 
-from stowplan.framework.contract import MAX_SCORE, Indifferent, Normalize, PreScore, Score, Skip
+from stowplan.framework.contract import MAX_SCORE, Indifferent, PreScore, Skip
 from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, AnswerWatch, ask_normalize, ask_score, clipped, union
 from stowplan.framework.kept.domains import HIGHEST, LOWEST, DomainScores
-from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
+from stowplan.framework.kept.score_step import EVERY_ROW, ScoreStep, changes_nothing, extent_of, is_left_out, own
 from stowplan.framework.kept.totals import Totals
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores, fitted
+from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
 StaleRows = dict[int, list[int] | None]
 
-EVERY_ROW = slice(None)
 # Rows are few if there are so many times as many in all.
 FEW = 4
-
-
-class _Step:
-    """A score plugin with its weight and state, and its scores by row: weighted, and raw if it normalises them.
-
-    Where they follow from a label, `domains` has them instead.
-    """
-
-    __slots__ = (
-        "bounds",
-        "by_amounts",
-        "domains",
-        "extent",
-        "is_partial",
-        "normalizer",
-        "plugin",
-        "pre_score",
-        "raw",
-        "state",
-        "weight",
-        "weighted",
-    )
-
-    def __init__(self, plugin: Score, weight: int, pre_score: PreScore | None) -> None:
-        self.plugin = plugin
-        self.weight = weight
-        self.pre_score = pre_score
-        self.normalizer = plugin if isinstance(plugin, Normalize) else None
-        self.by_amounts: Incremental | None = None
-        self.state: Any = None
-        self.raw: Scores | None = None
-        # The lowest and highest raw score of a feasible row; and what no row at all is below or above.
-        self.extent = (0, 0)
-        self.bounds = (0, 0)
-        self.weighted: Scores | None = None
-        self.domains: DomainScores | None = None
-        # It may have scored only rows that were feasible.
-        self.is_partial = False
-
-    def prepare(self, state: Any) -> None:
-        """Take a new state."""
-        self.state, self.by_amounts = state, by_amounts(state)
-
-    def fit(self, rows: int) -> None:
-        """Take over that nodes came or went."""
-        self.weighted = None if self.weighted is None else fitted(self.weighted, rows)
-        self.raw = None if self.raw is None else fitted(self.raw, rows)
-        self.domains = None
-
-    def by_row(self, nodes: Nodes) -> Scores | None:
-        """Return the weighted scores of all rows; None if there are none."""
-        domains = self.domains
-        return self.weighted if domains is None else domains.weighted.take(nodes.label(domains.key).codes)
 
 
 class Ranking:
@@ -101,7 +48,7 @@ class Ranking:
         self._feasible_journal = feasible_journal
         self._feasible_position = -1
         pre_scores = {plugin.name: plugin for plugin in profile.pre_score}
-        self._steps = [_Step(plugin, weight, pre_scores.pop(plugin.name, None)) for plugin, weight in profile.score]
+        self._steps = [ScoreStep(plugin, weight, pre_scores.pop(plugin.name, None)) for plugin, weight in profile.score]
         # Enabled in PreScore alone: nobody uses their state, but they may skip or fail.
         self._unscored = tuple(pre_scores.values())
         self._skipped_unscored: frozenset[str] = frozenset()
@@ -116,7 +63,7 @@ class Ranking:
     @property
     def skipped(self) -> frozenset[str]:
         """The plugins that had nothing to say in PreScore, whether they score or not."""
-        return self._skipped_unscored.union(step.plugin.name for step in self._steps if _is_left_out(step.state))
+        return self._skipped_unscored.union(step.plugin.name for step in self._steps if is_left_out(step.state))
 
     @property
     def total(self) -> Scores:
@@ -214,7 +161,7 @@ class Ranking:
                 extent = extent_of(step.raw, feasible)
                 if extent != step.extent:
                     step.extent = extent
-                    self._reweigh(index, EVERY_ROW, self._normalize(pod, index, step.raw, extent))
+                    self._reweigh(pod, index, (EVERY_ROW, self._normalize(pod, index, step.raw, extent)), feasible)
 
     def _rescore_some(self, pod: Pod, indices: list[int], few: Nodes, feasible: Mask) -> None:
         """Score some rows of some plugins again."""
@@ -225,7 +172,7 @@ class Ranking:
     def _refresh_states(self, pod: Pod, stale: Container[int]) -> None:
         """Run `pre_score` where what it read has changed."""
         is_first = self._feasible_position < 0
-        skipped = [plugin.name for plugin in self._unscored if _is_left_out(self._pre_score(pod, -1, plugin))]
+        skipped = [plugin.name for plugin in self._unscored if is_left_out(self._pre_score(pod, -1, plugin))]
         self._skipped_unscored = frozenset(skipped)
         for index, step in enumerate(self._steps):
             if step.pre_score is not None and (is_first or index in stale):
@@ -291,16 +238,19 @@ class Ranking:
         step.is_partial = step.is_partial or nodes.is_asked_read
         if step.normalizer is not None:
             rows, scores = self._normalized(pod, index, (rows, scores), feasible)
-        if step.plugin.name in self._foreign:
-            _check_range(blame, scores[feasible[rows]])
-        self._reweigh(index, rows, scores)
+        self._reweigh(pod, index, (rows, scores), feasible)
 
-    def _reweigh(self, index: int, rows: Rows | slice, scores: Scores) -> None:
+    def _reweigh(self, pod: Pod, index: int, fresh: tuple[Rows | slice, Scores], feasible: Mask) -> None:
         """Take over the scores of some rows, or all, into what is kept and into the total."""
-        step = self._steps[index]
+        step, (rows, scores) = self._steps[index], fresh
+        if step.plugin.name in self._foreign:
+            is_feasible = feasible[rows]
+            _check_range((step.plugin.name, "Score", pod), scores[is_feasible])
+            # What it says about others is not looked at, be it a number or not.
+            scores, step.is_partial = np.where(is_feasible, scores, 0), True
         before, weighted = step.weighted, scores if step.weight == 1 else scores * step.weight
         if isinstance(rows, slice):
-            step.weighted = _own(weighted)
+            step.weighted = own(weighted)
             if before is None:
                 self.totals.add_all(weighted)
             # Where pods add up alike in all domains, a new sum is often the same score.
@@ -311,7 +261,7 @@ class Ranking:
             self.totals.add(rows, weighted - before[rows])
             before[rows] = weighted
 
-    def _drop(self, step: _Step) -> None:
+    def _drop(self, step: ScoreStep) -> None:
         """Take back what a plugin added to the total."""
         if step.weighted is not None or step.domains is not None:
             self._is_to_sum = True
@@ -366,7 +316,7 @@ class Ranking:
             step.raw[rows] = scores
             low, high = step.bounds
             step.bounds = (min(low, int(scores.min(initial=low))), max(high, int(scores.max(initial=high))))
-        extent = step.extent if _changes_nothing(step, rows, scores) else extent_of(step.raw, feasible)
+        extent = step.extent if changes_nothing(step, rows, scores) else extent_of(step.raw, feasible)
         if extent != step.extent:
             step.extent, rows, scores = extent, EVERY_ROW, step.raw
         return rows, self._normalize(pod, index, scores, extent)
@@ -376,31 +326,6 @@ class Ranking:
         blame = (step.plugin.name, "NormalizeScore", pod)
         details = (step.normalizer, pod, scores, extent, step.state)
         return self._scores_watch.ask(index, blame, ask_normalize, *details)
-
-
-def _is_left_out(state: Any) -> bool:
-    """Say whether a plugin has nothing to say; one that gives every row 0 has, though nothing need be added up."""
-    return isinstance(state, Skip) and not isinstance(state, Indifferent)
-
-
-def _own(scores: Scores) -> Scores:
-    """Return scores that may be written to: what a plugin returns may be a column, which nobody may write to."""
-    return scores if scores.flags.writeable and scores.base is None else scores.copy()
-
-
-def _changes_nothing(step: _Step, rows: Rows | slice, scores: Scores) -> bool:
-    """Say whether all rows scored the same and some were scored again, still the same: whoever comes or goes."""
-    low, high = step.extent
-    return low == high and rows is not EVERY_ROW and bool((scores == low).all())
-
-
-def extent_of(scores: Scores, feasible: Mask) -> tuple[int, int]:
-    """Return the lowest and highest score of a feasible row."""
-    if np.count_nonzero(feasible) == len(feasible) > 0:
-        return int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
-    # Twice as fast as to reduce under a mask.
-    scores = scores.compress(feasible)
-    return int(scores.min(initial=HIGHEST)), int(scores.max(initial=LOWEST))
 
 
 def _check_range(blame: Blame, scores: Scores) -> None:

@@ -75,12 +75,12 @@ class World:
     """Nodes in the order of the alphabet, plugins with weights, and the ranking of the nodes for one pod."""
 
     def __init__(self, labels: Sequence[dict[str, int | str]], *scores: tuple[Score, int], **fields: Any) -> None:
+        self.feasible = np.isin(np.arange(len(labels)), [TWENTY.index(name) for name in fields.pop("feasible", TWENTY)])
         self.stand = Stand([_node(row, some) for row, some in enumerate(labels)])
         plugins: list[Plugin] = [plugin for plugin, _ in scores]
         prepared = tuple(plugin for plugin in plugins if isinstance(plugin, PreScore))
         self.profile = Profile("default-scheduler", score=scores, pre_score=fields.pop("pre_score", prepared), **fields)
         self.plugins = plugins
-        self.feasible = np.ones(len(labels), dtype=bool)
         self.journal = Journal()
         self.ranking = Ranking(self.profile, self.stand.cache.table, self.journal)
         self.refresh()
@@ -306,6 +306,22 @@ def test_who_looks_at_which_rows_are_asked_about_is_asked_about_those_that_come(
     assert world.refresh() == [-1, 2]
     world.allow(0, 1)
     assert (world.refresh(), world.asked()) == ([7, 2], [[[0]]])
+
+
+class Unsure(First):
+    """Knows no number for a node without a label."""
+
+    def score(self, pod: Pod, nodes: Nodes, state: Any) -> Any:
+        return np.where(super().score(pod, nodes, state) > 0, super().score(pod, nodes, state), np.nan)
+
+
+def test_what_a_foreign_plugin_says_about_rows_that_are_not_feasible_is_not_looked_at() -> None:
+    plugin = Unsure()
+    world = World([{"Unsure": 1}, {"Unsure": 2}, {}], (plugin, 1), foreign=(plugin,), feasible="ab")
+    assert world.totals() == [1, 2, -1]
+    world.change(2, Unsure=9)
+    world.allow(0, 1, 2)
+    assert world.refresh() == [1, 2, 9]
 
 
 # PreScore
