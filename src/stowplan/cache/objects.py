@@ -123,6 +123,9 @@ class Objects:
         return store
 
     def _read(self, kind: str) -> ObjectStore:
-        store = self._store(kind)
+        # Asked dozens of times for a pod with claims, so nothing is called that need not be.
+        store = self._stores.get(kind)
+        if store is None:
+            store = self._store(kind)
         self._reads.note(store.journal)
         return store

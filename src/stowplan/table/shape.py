@@ -84,8 +84,11 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
 
 def _volumes(pod: Pod) -> list[object]:
     """The volumes that placement depends on; a generated claim has its pod's name and uid, so such pods all differ."""
-    read = [volume for volume in pod.spec.volumes if any(getattr(volume, source) is not None for source in _SOURCES)]
-    return [(volume, (pod.name, pod.uid) if volume.ephemeral is not None else ()) for volume in read]
+    return [
+        (volume, (pod.name, pod.uid) if volume.ephemeral is not None else ())
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim is not None or any(getattr(volume, source) is not None for source in _SOURCES)
+    ]
 
 
 def _resize(status: PodStatus) -> object:

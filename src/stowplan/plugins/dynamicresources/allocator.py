@@ -88,8 +88,10 @@ class Allocator:
                 raise NodeAllocationError("invalid resource pools were encountered")
             return None
         return tuple(
-            _allocation(claim.claim, devices, node.name, self._features)
-            for claim, devices in zip(self._claims, given, strict=True)
+            [
+                _allocation(claim.claim, devices, node.name, self._features)
+                for claim, devices in zip(self._claims, given, strict=True)
+            ]
         )
 
     def _begin(self, index: int, allocating: AllocatingDevices) -> NodeRequests:
@@ -109,8 +111,8 @@ def _node_requests(claim: ClaimRequests, allocating: AllocatingDevices, features
     requests: list[tuple[NodeRequest, ...]] = []
     total = 0
     for alternatives in claim.requests:
-        requests.append(tuple(_node_request(spec, allocating) for spec in alternatives))
-        least = min(wanted.needed for wanted in requests[-1])
+        requests.append(tuple([_node_request(spec, allocating) for spec in alternatives]))
+        least = min([wanted.needed for wanted in requests[-1]])
         if total + least > MAX_DEVICES and features.rules.limit_by_request:
             raise AllocationError(
                 f"claim {claim.claim.key}, request {alternatives[0].main_request}: adding {least} devices exceeds the"
@@ -154,8 +156,8 @@ def _allocation(
     """Return the allocation of a claim. Raise AllocationError if nobody could say where it can be used."""
     return AllocationResult(
         devices=DeviceAllocationResult(
-            results=tuple(_result(claim, number, each, features) for number, each in enumerate(given)),
-            config=tuple(_config(claim, given, features)),
+            results=tuple([_result(claim, number, each, features) for number, each in enumerate(given)]),
+            config=_config(claim, given, features),
         ),
         node_selector=_node_selector(claim, given, node_name, features),
     )
@@ -200,10 +202,17 @@ def _share_id(claim: ResourceClaim, number: int, given: GivenDevice) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, name))
 
 
-def _config(claim: ResourceClaim, given: Sequence[GivenDevice], features: Features) -> Iterator[DeviceConfiguration]:
-    """Yield the configuration of the classes, each once, then that of the claim."""
+def _config(claim: ResourceClaim, given: Sequence[GivenDevice], features: Features) -> tuple[DeviceConfiguration, ...]:
+    """Return the configuration of the classes, each once, then that of the claim."""
     chosen = {each.spec.main_request: each.spec for each in given}
+    classes = [spec.device_class for spec in chosen.values()]
+    if not claim.spec.devices.config and not any(each is not None and each.spec.config for each in classes):
+        return ()
     specs = [chosen[request.name] for request in claim.spec.devices.requests if request.name in chosen]
+    return tuple(_config_of(claim, specs, features))
+
+
+def _config_of(claim: ResourceClaim, specs: Sequence[RequestSpec], features: Features) -> Iterator[DeviceConfiguration]:
     once = features.rules.config_is_written_once
     for config in (*_config_of_classes(specs), *_config_of_claim(claim, specs, once=once)):
         is_for_all = once and all(_is_meant(config, spec) for spec in specs)

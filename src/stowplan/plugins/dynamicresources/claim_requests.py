@@ -43,10 +43,10 @@ class ClaimRequests:
         """`index` is the place of the claim among those of the pod."""
         self.claim = claim
         self.requests = [
-            tuple(
+            [
                 _spec(index, claim, (request, asked), find_class, features)
                 for asked in request.first_available or (request.exactly or ExactDeviceRequest(),)
-            )
+            ]
             for request in claim.spec.devices.requests
         ]
         self.wants_all = any(request.wants_all for alternatives in self.requests for request in alternatives)
@@ -94,11 +94,12 @@ def _spec(
     main_request, asked = request
     sub_request = asked.name if isinstance(asked, DeviceSubRequest) else ""
     device_class = find_class(asked.device_class_name) if asked.device_class_name else None
-    where = f"claim {claim.key}, request {sub_request or main_request.name}"
+    key = claim.key
+    where = f"claim {key}, request {sub_request or main_request.name}"
     of_class = _expressions(device_class.spec.selectors) if device_class is not None else ()
     return RequestSpec(
         claim_index=index,
-        claim_key=claim.key,
+        claim_key=key,
         main_request=main_request.name,
         sub_request=sub_request,
         wants_all=asked.allocation_mode == "All",
@@ -116,14 +117,14 @@ def _spec(
 
 def _unsupported(claim: ResourceClaim, request: DeviceRequest, features: Features) -> str:
     """Return what a request needs that is switched off."""
-    where = f"claim {claim.key}, request {request.name}"
     if request.first_available and not features.prioritized_list:
-        return f"{where}: has subrequests, but the DRAPrioritizedList feature is disabled"
+        why = "has subrequests, but the DRAPrioritizedList feature is disabled"
+        return f"claim {claim.key}, request {request.name}: {why}"
     # The oldest allocator takes no notice of requests for capacity.
     if not features.consumable_capacity and not features.is_stable:
         why = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
         if request.exactly is not None and request.exactly.capacity is not None:
-            return f"{where}: {why}"
+            return f"claim {claim.key}, request {request.name}: {why}"
         for alternative in request.first_available:
             if alternative.capacity is not None:
                 return f"claim {claim.key}, subrequest {alternative.name}: {why}"
@@ -149,4 +150,4 @@ def _problem(
 
 
 def _expressions(selectors: Sequence[DeviceSelector]) -> tuple[str, ...]:
-    return tuple(selector.cel.expression for selector in selectors if selector.cel is not None)
+    return tuple([selector.cel.expression for selector in selectors if selector.cel is not None])

@@ -64,7 +64,12 @@ class ClaimTracker:
     def is_held(self, claim: ResourceClaim) -> bool:
         """Say whether somebody has allocated the claim and is not done with writing what that takes."""
         self._reads.note(self._journal)
-        return claim.uid in self._held
+        return claim.metadata.uid in self._held
+
+    @property
+    def is_trying_groups(self) -> bool:
+        """Whether groups are just being tried, so that their pods may share what was given to claims of theirs."""
+        return self.groups.cycle is not None
 
     def shared(self, claim: ResourceClaim) -> AllocationResult | None:
         """Return what a claim was given for another pod of the groups that are just being tried."""

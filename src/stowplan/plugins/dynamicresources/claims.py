@@ -38,15 +38,15 @@ class MissingClaimError(Exception):
 def problem_with_claims(find: FindClaim, pod: Pod, *, in_groups: bool = False) -> str:
     """Return what is wrong with the pod's claims, "" if all are there."""
     try:
-        list(claims_of(find, pod, in_groups=in_groups))
+        claims_of(find, pod, in_groups=in_groups)
     except MissingClaimError as missing:
         return str(missing)
     return ""
 
 
-def claims_of(find: FindClaim, pod: Pod, *, in_groups: bool = False) -> Iterator[ResourceClaim]:
-    """Find the claims of a pod. Raise MissingClaimError at the first that cannot be used."""
-    return (claim for _, claim in named_claims_of(find, pod, in_groups=in_groups))
+def claims_of(find: FindClaim, pod: Pod, *, in_groups: bool = False) -> list[ResourceClaim]:
+    """Find the claims of a pod. Raise MissingClaimError if one cannot be used."""
+    return [claim for _, claim in named_claims_of(find, pod, in_groups=in_groups)]
 
 
 def named_claims_of(find: FindClaim, pod: Pod, *, in_groups: bool = False) -> Iterator[tuple[str, ResourceClaim]]:
@@ -104,9 +104,11 @@ def can_be_reserved(claim: ResourceClaim) -> bool:
 def is_reserved_for(pod: Pod, claim: ResourceClaim, *, in_groups: bool = False) -> bool:
     """Say whether a claim is reserved for a pod, or, `in_groups`, for its group."""
     consumers = claim.status.reserved_for
+    if not consumers:
+        return False
     if any(consumer.uid == pod.uid for consumer in consumers):
         return True
-    group = own_group(pod) if in_groups and consumers else None
+    group = own_group(pod) if in_groups else None
     return group is not None and any(
         (consumer.api_group, consumer.resource, consumer.name) == (OWN_GROUP, GROUPS, group.name)
         for consumer in consumers
@@ -126,7 +128,7 @@ def is_idle_but_for(pod: Pod, claim: ResourceClaim) -> bool:
 
 def request_key(claims: Iterable[ResourceClaim]) -> tuple[bytes, ...]:
     """Return what claims have in common that are given the same devices, whatever they are called."""
-    return tuple(_spec_encoder.encode(claim.spec) for claim in claims)
+    return tuple([_spec_encoder.encode(claim.spec) for claim in claims])
 
 
 def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows_alternatives: bool) -> str:
@@ -195,7 +197,7 @@ def is_claim_better(
     if new is None:
         return old is None or old.status.allocation is not None
     try:
-        is_own = any(claim.uid == new.uid for claim in list(claims_of(find, pod, in_groups=in_groups)))
+        is_own = any(claim.uid == new.uid for claim in claims_of(find, pod, in_groups=in_groups))
     except MissingClaimError:
         return False
     if old is not None and old.status.allocation is not None and new.status.allocation is None:

@@ -34,7 +34,7 @@ from stowplan.framework.contract import (
 from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.pod_groups import GroupArranged, GroupAttempt
 from stowplan.framework.verdict import Code, Rejection, WordedError, Words
-from stowplan.model import node_selector, requests
+from stowplan.model import node_selector
 from stowplan.model.dra import AllocationResult, DeviceClass, ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.node_selector import CompiledNodeSelector
@@ -181,12 +181,11 @@ class DynamicResources(
     def normalize(self, scores: Scores, low: int, high: int, state: Any) -> Scores:
         return scores if high <= 0 else MAX_SCORE * scores // high
 
-    def _resolve(self, pod: Pod, nodes: Nodes | None = None) -> PodClaims:
+    def _resolve(self, pod: Pod, nodes: Nodes) -> PodClaims:
         self._state.refresh_classes()
-        if not pod.spec.resource_claims and not self._state.served:
-            return PodClaims(pod)
-        requested = requests.incoming(pod) if nodes is None else nodes.incoming(pod)
-        return pod_claims.resolve(pod, self._claims, self._state.served, requested.scalar)
+        if not self._state.served:
+            return pod_claims.named_by(pod, self._claims)
+        return pod_claims.resolve(pod, self._claims, self._state.served, nodes.incoming(pod).scalar)
 
     def _prepare(self, claims: PodClaims) -> StateData:
         given = [self._allocated_claim(claim) for claim in claims.given]
@@ -211,7 +210,8 @@ class DynamicResources(
         if attempt.prepared is not None and self.name not in attempt.prepared:
             return Rejection((NOT_PREPARED,), Code.ERROR)
         refused = attempt.verdict.pre_filter
-        claims = PodClaims(pod) if refused is not None and refused.plugin == self.name else self._resolve(pod)
+        is_refused = refused is not None and refused.plugin == self.name
+        claims = PodClaims(pod) if is_refused else self._resolve(pod, attempt.nodes)
         if not claims:
             return Rejection(() if self._is_silent else (NO_CLAIMS,))
         for claim in self._unavailable(claims.given, attempt):
@@ -271,10 +271,11 @@ class DynamicResources(
         if not pod.spec.resource_claims and not self._state.served:
             # Which classes serve resources was found out when the node was looked for.
             return None
-        claims = self._resolve(pod)
+        row = self._handle.row_of(node_name)
+        claims = self._resolve(pod, row)
         if not claims:
             return None
-        allocated = self._allocate(claims, node_name)
+        allocated = self._allocate(claims, row)
         if allocated is None:
             return NOT_FOUND
         consumers = {claim.uid: claims.consumers.get(name) for name, claim in claims.named}
@@ -292,10 +293,10 @@ class DynamicResources(
 
     def allocate(self, pod: Pod, node_name: str) -> Allocated | None:
         """Return what a pod would be given on a node; None if its claims do not fit there. Nothing is kept."""
-        return self._allocate(self._resolve(pod), node_name)
-
-    def _allocate(self, claims: PodClaims, node_name: str) -> Allocated | None:
         row = self._handle.row_of(node_name)
+        return self._allocate(self._resolve(pod, row), row)
+
+    def _allocate(self, claims: PodClaims, row: Nodes) -> Allocated | None:
         if not len(row):
             return None
         node = row.node(0)

@@ -67,16 +67,18 @@ class PodClaims:
 
     @property
     def own(self) -> tuple[ResourceClaim, ...]:
-        return tuple(claim for _, claim in self.named)
+        return tuple([claim for _, claim in self.named])
 
     @property
     def given(self) -> list[ResourceClaim]:
-        return [claim for claim in self.own if claim.status.allocation is not None]
+        return [claim for _, claim in self.named if claim.status.allocation is not None]
 
     @property
     def sharing(self) -> list[tuple[ResourceClaim, AllocationResult]]:
         """The claims that other pods of the groups were just given, with what they were given."""
-        return [(claim, self.shared[claim.uid]) for claim in self.own if claim.uid in self.shared]
+        if not self.shared:
+            return []
+        return [(claim, self.shared[claim.uid]) for _, claim in self.named if claim.uid in self.shared]
 
     @property
     def is_left_over(self) -> bool:
@@ -85,7 +87,9 @@ class PodClaims:
 
     def pending(self, lacking: Sequence[str]) -> tuple[tuple[ResourceClaim, ...], Mappings]:
         """Return the claims to be allocated on a node that lacks some served resources, and who gets what of them."""
-        claims = [claim for claim in self.own if claim.status.allocation is None and claim.uid not in self.shared]
+        claims = [claim for _, claim in self.named if claim.status.allocation is None]
+        if self.shared:
+            claims = [claim for claim in claims if claim.uid not in self.shared]
         if self.made is None or not lacking:
             return tuple(claims), ()
         requests, mappings = extended_resources.requests_of(self.pod, {name: self.served[name] for name in lacking})
@@ -99,8 +103,10 @@ class PodClaims:
 
 def resolve(pod: Pod, claims: ClaimTracker, class_of: Mapping[str, str], requested: Mapping[str, int]) -> PodClaims:
     """Find the claims of a pod. Raise MissingClaimError if one cannot be used."""
-    found = _own(pod, claims) if pod.spec.resource_claims else PodClaims(pod)
+    found = named_by(pod, claims)
     names = [name for name, amount in requested.items() if amount and extended_resources.may_be_served(name)]
+    if not names:
+        return found
     served = {name: class_of[name] for name in names if name in class_of}
     if not served:
         return found
@@ -109,19 +115,24 @@ def resolve(pod: Pod, claims: ClaimTracker, class_of: Mapping[str, str], request
     return replace(found, made=made, served=served, unserved=unserved)
 
 
-def _own(pod: Pod, claims: ClaimTracker) -> PodClaims:
-    """Find the claims that a pod names, those of its group among them."""
+def named_by(pod: Pod, claims: ClaimTracker) -> PodClaims:
+    """Find the claims that a pod names, its group's among them. Raise MissingClaimError if one cannot be used."""
+    if not pod.spec.resource_claims:
+        return PodClaims(pod)
     named = tuple(named_claims_of(claims.find, pod, in_groups=claims.has_group_claims))
+    consumers = consumers_of(pod, claims.groups) if claims.has_group_claims else {}
+    if not claims.is_trying_groups:
+        return PodClaims(pod, named, consumers=consumers)
     on_their_way = [(claim.uid, claims.shared(claim)) for _, claim in named if claim.status.allocation is None]
     shared = {uid: allocation for uid, allocation in on_their_way if allocation is not None}
-    consumers = consumers_of(pod, claims.groups) if claims.has_group_claims else {}
     return PodClaims(pod, named, shared=shared, consumers=consumers)
 
 
 def usable_claims(pod: Pod, claims: ClaimTracker) -> Iterator[ResourceClaim]:
     """Yield the claims that a pod names, up to the first that cannot be used."""
     try:
-        yield from claims_of(claims.find, pod, in_groups=claims.has_group_claims)
+        for _, claim in named_claims_of(claims.find, pod, in_groups=claims.has_group_claims):
+            yield claim
     except MissingClaimError:
         return
 
@@ -132,7 +143,7 @@ def obstacle(claims: PodClaims, tracker: ClaimTracker, find_class: FindClass, *,
         if claim.status.allocation is not None:
             if not (can_be_reserved(claim) or is_reserved_for(claims.pod, claim, in_groups=tracker.has_group_claims)):
                 return "resourceclaim in use"
-        elif claim.uid in claims.shared:
+        elif claims.shared and claim.uid in claims.shared:
             continue
         elif tracker.is_held(claim):
             return f"resource claim {claim.key} is in the process of being allocated"
@@ -147,13 +158,13 @@ def signed(pod: Pod, claims: ClaimTracker, has_failed: Callable[[ResourceClaim],
     """Return all that decides about the claims of a pod, but for classes and devices; never what they are called."""
     made = claims.made_for(pod.uid)
     try:
-        found = list(claims_of(claims.find, pod, in_groups=claims.has_group_claims))
+        found = claims_of(claims.find, pod, in_groups=claims.has_group_claims)
     except MissingClaimError as missing:
         return str(missing)
     signatures: list[Hashable] = []
     for claim in found:
         asked, allocation, requests = request_key((claim,)), claim.status.allocation, claim.spec.devices.requests
-        shared = claims.shared(claim) if allocation is None else None
+        shared = claims.shared(claim) if claims.is_trying_groups and allocation is None else None
         if allocation is not None:
             is_usable = can_be_reserved(claim) or is_reserved_for(pod, claim, in_groups=claims.has_group_claims)
             given = repr(allocation.node_selector), repr(allocation.devices)

@@ -40,6 +40,8 @@ class VolumeBinder:
     def find_pod_volumes(self, wanted: VolumeNeeds, nodes: Nodes) -> FoundVolumes:
         """Find the volumes for a pod on each row, or what stands in the way."""
         is_out_of_reach, lacks_bound, error = self._check_bound_claims(wanted.bound, nodes)
+        if not wanted.delayed:
+            return FoundVolumes(is_out_of_reach, lacks_bound, error)
         is_elsewhere = _is_elsewhere(wanted.delayed, nodes)
         matches: list[VolumeMatch] = []
         for delayed in wanted.delayed:
@@ -48,13 +50,13 @@ class VolumeBinder:
         making = _to_make(wanted.delayed, matches, ~is_elsewhere)
         unmade, lacks_space = _check_provisions(making, nodes)
         return FoundVolumes(
-            is_out_of_reach=is_out_of_reach,
+            is_out_of_reach,
+            lacks_bound,
+            error,
             lacks_volume=is_elsewhere | unmade,
             lacks_space=lacks_space,
-            lacks_bound=lacks_bound,
             matches=tuple(matches),
             provisions=tuple(making),
-            error=error,
         )
 
     def _delayed(self, claim: PersistentVolumeClaim) -> DelayedClaim:
@@ -69,6 +71,8 @@ class VolumeBinder:
         for volume in volumes:
             if volume is None:
                 return is_out_of_reach, ~is_out_of_reach, error
+            if self.migrations.is_within_reach(volume):
+                continue
             is_asked = ~is_out_of_reach if nodes.asked is None else nodes.asked & ~is_out_of_reach
             error = error or self.migrations.error(volume, nodes, is_asked)
             is_out_of_reach |= ~self.migrations.admitted(volume, nodes)
@@ -107,14 +111,15 @@ class FoundVolumes:
     """What stands in the way on each row, and what would be done where nothing does."""
 
     is_out_of_reach: Mask
-    lacks_volume: Mask
-    lacks_space: Mask
     lacks_bound: Mask
-    matches: tuple[VolumeMatch, ...]
-    #: Claims for which volumes would be made, and on which rows, in that order.
-    provisions: tuple[tuple[DelayedClaim, Mask], ...]
     #: Why there is no saying whether a row reaches the volumes that are bound; "" if it can be said.
     error: str
+    #: None if no volumes are to be found or made.
+    lacks_volume: Mask | None = None
+    lacks_space: Mask | None = None
+    matches: tuple[VolumeMatch, ...] = ()
+    #: Claims for which volumes would be made, and on which rows, in that order.
+    provisions: tuple[tuple[DelayedClaim, Mask], ...] = ()
 
     def pod_volumes(self, position: int, node_name: str) -> PodVolumes:
         """Return what is to be done for the claims on one row."""

@@ -85,6 +85,11 @@ class Migrations:
             return mask
         return np.where(is_migrated, admitted(_translated(volume, plugin.zone_label), nodes), mask)
 
+    @staticmethod
+    def is_within_reach(volume: PersistentVolume) -> bool:
+        """Say whether a volume can be reached from every node, whatever nodes there are."""
+        return volume.spec.node_affinity is None and plugin_of(volume.spec) is None
+
     def error(self, volume: PersistentVolume, nodes: Nodes, among: Mask) -> str:
         """Return why a volume cannot be taken over on one of some rows where it should be, "" if it can."""
         plugin = plugin_of(volume.spec)

@@ -152,9 +152,6 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     # Which nodes
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> VolumeNeeds | Skip | Rejection:
-        return self._wanted(pod)
-
-    def _wanted(self, pod: Pod) -> VolumeNeeds | Skip | Rejection:
         try:
             claims = find_claims(pod, self._listers)
         except UnusableClaimError as error:
@@ -171,7 +168,7 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
             if found.error:
                 raise WordedError(found.error)
         for mask, reason in _conflicts(found):
-            if mask.any():
+            if np.count_nonzero(mask):
                 yield reject(mask, reason, unresolvable=True)
 
     # Which of them
@@ -199,13 +196,16 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
     def reserve(self, pod: Pod, node_name: str) -> Rejection | None:
         if not pod.spec.volumes:
             return None
-        wanted = self._wanted(pod)
-        if isinstance(wanted, Rejection):
-            return wanted
-        if isinstance(wanted, Skip) or not wanted.delayed:
+        try:
+            claims = find_claims(pod, self._listers)
+        except UnusableClaimError as error:
+            return refuse(str(error))
+        if claims.immediate:
+            return refuse(UNBOUND_REASON)
+        if not claims.delayed:
             return None
         with self._stage("assume"):
-            return self._assume(pod, node_name, wanted)
+            return self._assume(pod, node_name, self._binder.needs_of(claims))
 
     def _assume(self, pod: Pod, node_name: str, wanted: VolumeNeeds) -> Rejection | None:
         node = self._handle.row_of(node_name)
@@ -266,8 +266,9 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
 
 def _conflicts(found: FoundVolumes) -> Iterator[tuple[Mask, str]]:
     yield found.is_out_of_reach, OUT_OF_REACH_REASON
-    yield found.lacks_volume, NO_VOLUME_REASON
-    yield found.lacks_space, NO_SPACE_REASON
+    if found.lacks_volume is not None and found.lacks_space is not None:
+        yield found.lacks_volume, NO_VOLUME_REASON
+        yield found.lacks_space, NO_SPACE_REASON
     yield found.lacks_bound, MISSING_REASON
 
 

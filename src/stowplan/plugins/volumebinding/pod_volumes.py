@@ -34,6 +34,8 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 def find_claims(pod: Pod, listers: Listers) -> PodVolumeClaims:
     """Return the claims of a pod, by what is still to be done for them. Raise UnusableClaimError."""
     found = [_find(pod, name, listers, is_ephemeral) for name, is_ephemeral in all_claim_names(pod)]
+    if not found:
+        return NO_CLAIMS
     bound, delayed, immediate = [], [], []
     for claim in found:
         if is_fully_bound(claim):
@@ -56,6 +58,9 @@ class PodVolumeClaims(NamedTuple):
     bound: tuple[PersistentVolumeClaim, ...]
     delayed: tuple[PersistentVolumeClaim, ...]
     immediate: tuple[PersistentVolumeClaim, ...]
+
+
+NO_CLAIMS: Final = PodVolumeClaims((), (), ())
 
 
 class UnusableClaimError(Exception):
