@@ -17,7 +17,8 @@ from stowplan.framework.contract import POINTS, Awaited, PlacementFeasible, Plug
 from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.pod import Pod, PodSpec
+from stowplan.model.pod import Pod
+from stowplan.table.shape import names_of_claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +85,11 @@ class Profile:
 
     def sign(self, pod: Pod) -> Hashable:
         """Return what tells two pods of one shape apart for this profile."""
-        signed = tuple([_signed_by(plugin, pod) for plugin in self.signing])
+        signed = _signed_by(self.signing, pod)
         if not self.foreign:
             return pod.spec.node_name, signed
         annotations = tuple(sorted(pod.metadata.annotations.items()))
-        return _unsigned(pod.spec), annotations, signed, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
+        return _unsigned(pod), annotations, signed, _signed_by(self.foreign, pod)
 
 
 def _gated(plugin: contract.PreEnqueue, pod: Pod, answer: Any) -> Rejection:
@@ -102,9 +103,12 @@ def _failed(blame: Blame, problem: str) -> Rejection:
     return Rejection((str(PluginError(*blame, problem)),), Code.ERROR, blame[0])
 
 
-def _unsigned(spec: PodSpec) -> Hashable:
-    """Return the fields of a spec that no in-tree plugin reads, so that the signature of a pod has not got them."""
+def _unsigned(pod: Pod) -> Hashable:
+    """Return what the signature of a pod has not got of its spec: what no in-tree plugin reads, or tells apart by."""
+    spec = pod.spec
     return (
+        names_of_claims(pod),
+        spec.resource_claims,
         spec.node_name,
         spec.priority_class_name,
         spec.preemption_policy,
@@ -115,13 +119,16 @@ def _unsigned(spec: PodSpec) -> Hashable:
     )
 
 
-def _signed_by(plugin: Plugin, pod: Pod) -> Hashable:
-    try:
-        signed = plugin.sign(pod)
-        hash(signed)
-    except plugin_faults.FAULTS as error:
-        raise PluginError(plugin.name, SIGN, pod, plugin_faults.spelled(error)) from error
-    return signed
+def _signed_by(plugins: tuple[Plugin, ...], pod: Pod) -> Hashable:
+    signed = []
+    for plugin in plugins:
+        try:
+            found = plugin.sign(pod)
+            hash(found)
+        except plugin_faults.FAULTS as error:
+            raise PluginError(plugin.name, SIGN, pod, plugin_faults.spelled(error)) from error
+        signed.append(found)
+    return tuple(signed)
 
 
 #: The name under which the rejection of an extender is known; nobody can say what would change its mind.

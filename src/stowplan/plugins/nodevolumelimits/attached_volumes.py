@@ -57,6 +57,10 @@ class AttachedVolumes:
         for row in range(len(holding.row_of)):
             self._derive(row)
 
+    def is_used(self, volume: CSIVolume) -> bool:
+        """Say whether any pod that has a node uses a volume."""
+        return volume in self._rows_with
+
     def rows_with(self, volume: CSIVolume) -> Set[int]:
         """Return the rows where pods use a volume."""
         return self._rows_with.get(volume, frozenset())

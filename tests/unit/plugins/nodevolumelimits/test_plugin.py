@@ -330,6 +330,30 @@ def test_objects_that_change_are_followed() -> None:
     assert cluster.refusals(plugin, wanting) == {}
 
 
+def test_pods_differ_by_how_many_volumes_of_a_driver_they_want_and_by_which_only_where_some_are_used() -> None:
+    cluster = SmallCluster(make_node("node"))
+    cluster.place("node", pod("user", "used"))
+    handle = LocalHandle(*bound("one", "two", "used", "used-too"), *bound("other", driver=PD))
+    plugin = NodeVolumeLimits(handle)
+    # Who uses what is known from the first look at the nodes.
+    cluster.refusals(plugin, pod("first", "one"))
+    one, two, other, both, missing = (
+        plugin.sign(pod("pod", *names)) for names in (["one"], ["two"], ["other"], ["one", "two"], ["gone"])
+    )
+    assert one == two
+    assert len({one, other, both, missing, plugin.sign(pod("pod", "used"))}) == 5
+    cluster.place("node", pod("another", "used-too"))
+    assert plugin.sign(pod("pod", "used")) != plugin.sign(pod("pod", "used-too"))
+
+
+def test_a_volume_that_nobody_uses_may_be_one_that_a_pod_brings_that_is_supposed_to_come() -> None:
+    cluster = SmallCluster(make_node("node"))
+    plugin = NodeVolumeLimits(LocalHandle(*bound("shared", "own"), csi_node("node", ebs=1)))
+    coming = cluster.suppose("node", added=(pod("coming", "shared"),))
+    assert cluster.refusals(plugin, pod("pod", "shared"), coming) == {}
+    assert cluster.refusals(plugin, pod("pod", "own"), coming) == {"node": FULL}
+
+
 def test_it_keeps_the_contract() -> None:
     nodes = [csi_node(f"plain-{number}", ebs=number % 2) for number in range(1, 6)]
     made = claim("own-v0", storage_class="ebs", owner="uid-own")
