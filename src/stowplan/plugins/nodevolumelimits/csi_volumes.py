@@ -39,8 +39,8 @@ def wanted_by(pod: Pod, listers: Listers, is_named: IsNamed) -> PodCSIVolumes:
     return PodCSIVolumes(wanted, wanted if len(own) == len(found) else _wanted(own, is_named))
 
 
-#: Says whether it matters which volume it is that a pod wants.
-IsNamed = Callable[[CSIVolume], bool]
+#: Says whether it matters which volume it is that a pod wants, of so many of its driver.
+IsNamed = Callable[[CSIVolume, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class PodCSIVolumes(Successive):
 
 
 class WantedVolumes(NamedTuple):
-    """Volumes of one driver: so many that no pod in the cluster uses, whichever they are, and those that some do."""
+    """Volumes of one driver: so many, whichever they are, and those of which it matters that some pod uses them."""
 
     driver: str
-    unused: int
-    used: frozenset[CSIVolume]
+    nameless: int
+    named: frozenset[CSIVolume]
 
 
 class DriverVolumes(NamedTuple):
@@ -86,8 +86,8 @@ def _wanted(found: Iterable[Resolution], is_named: IsNamed) -> DriverVolumes:
 
 
 def _of_driver(driver: str, volumes: set[CSIVolume], is_named: IsNamed) -> WantedVolumes:
-    used = frozenset([volume for volume in volumes if is_named(volume)])
-    return WantedVolumes(driver, len(volumes) - len(used), used)
+    named = frozenset([volume for volume in volumes if is_named(volume, len(volumes))])
+    return WantedVolumes(driver, len(volumes) - len(named), named)
 
 
 @dataclass(frozen=True, slots=True)

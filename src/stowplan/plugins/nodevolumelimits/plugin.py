@@ -72,19 +72,19 @@ class NodeVolumeLimits(TellsApart, PreFilter, Filter, Requeue):
         self._attached: AttachedVolumes | None = None
 
     def sign(self, pod: Pod) -> Hashable:
-        """Pods differ by how many volumes of which driver they want; by which, only where somebody uses them."""
+        """Pods differ by how many volumes of which driver they want; by which, only where that matters."""
         volumes = pod.spec.volumes
         if not volumes or not any(map(_is_attached, volumes)):
             return None
         # Before the first look at the nodes nobody knows who uses what.
         attached = self._attached
         is_known = attached is not None and attached.refresh()
-        return wanted_by(pod, self._listers, attached.is_used if attached is not None and is_known else _always)
+        return wanted_by(pod, self._listers, attached.decides if attached is not None and is_known else _always)
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> PodCSIVolumes | Skip:
         if not any(map(_is_attached, pod.spec.volumes)):
             return SKIP
-        return wanted_by(pod, self._listers, self._up_to_date(nodes.holding(POD_VOLUMES)).is_used)
+        return wanted_by(pod, self._listers, self._up_to_date(nodes.holding(POD_VOLUMES)).decides)
 
     def filter(self, pod: Pod, nodes: Nodes, state: PodCSIVolumes | None) -> Iterator[Reject]:
         # It can be listed for Filter alone; then nothing is prepared.
@@ -187,16 +187,16 @@ class NodeLimits:
         return is_short
 
     def _exceeds(self, wanted: WantedVolumes) -> Mask:
-        driver, amount = wanted.driver, wanted.unused + len(wanted.used)
+        driver, amount = wanted.driver, wanted.nameless + len(wanted.named)
         counts, limits = self._of(self._attached.counts, driver), self._of(self._attached.limits, driver)
-        used = self._count_used(wanted.used)
+        used = self._count_used(wanted.named)
         if used is None and not self._supposed:
             is_over: Mask = counts + amount > limits
             return is_over
         new = np.full(len(counts), amount) if used is None else amount - used
         total = counts + new
         for position, contents in self._supposed.items():
-            new[position] = amount - len(wanted.used & contents.used)
+            new[position] = amount - len(wanted.named & contents.used)
             total[position] = contents.counts()[driver] + new[position]
         exceeds: Mask = (new > 0) & (total > limits)
         return exceeds
@@ -231,7 +231,7 @@ class NodeLimits:
         return used if self._rows is None else used[self._rows]
 
 
-def _always(volume: CSIVolume) -> bool:
+def _always(volume: CSIVolume, wanted: int) -> bool:
     return True
 
 

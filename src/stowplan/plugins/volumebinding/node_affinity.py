@@ -87,14 +87,14 @@ class Migrations:
 
     def admitted(self, volume: PersistentVolume, nodes: Nodes) -> Mask:
         """Say which rows a volume can be reached from, by the driver's labels where it has taken over."""
-        mask = admitted(required(volume), nodes)
-        plugin = plugin_of(volume.spec)
+        own, plugin = required(volume), plugin_of(volume.spec)
+        mask = admitted(own, nodes)
         if plugin is None or not plugin.zone_label:
             return mask
-        is_migrated = nodes.with_names(self._nodes(plugin))
-        if not is_migrated.any():
+        names, translated = self._nodes(plugin), _translated(volume, plugin.zone_label)
+        if not names or translated is own:
             return mask
-        return np.where(is_migrated, admitted(_translated(volume, plugin.zone_label), nodes), mask)
+        return np.where(nodes.with_names(names), admitted(translated, nodes), mask)
 
     def error(self, volume: PersistentVolume, nodes: Nodes, among: Mask) -> str:
         """Return why a volume cannot be taken over on one of some rows where it should be, "" if it can."""
