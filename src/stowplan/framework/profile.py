@@ -14,11 +14,16 @@ from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework import changes, contract, plugin_faults
 from stowplan.framework.changes import ANYTHING, NODE, Action
 from stowplan.framework.contract import POINTS, Awaited, PlacementFeasible, Plugin, Requeue
+from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.table.shape import names_of_claims
+
+
+class TellsVolumesApart(TellsApart):
+    """A plugin that tells pods apart by their volumes, and is not asked about pods that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,9 @@ class Profile:
     percentage_of_nodes_to_score: int | None = None
     #: Plugins that may read more of a pod than its signature holds: all of the spec, annotations, and what they `sign`.
     foreign: tuple[Plugin, ...] = ()
-    #: In-tree plugins that tell pods apart by more than their signature.
+    #: In-tree plugins that tell pods apart by more than their signature; and those that do so by volumes alone.
     signing: tuple[Plugin, ...] = ()
+    signing_volumes: tuple[Plugin, ...] = ()
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
     gates: FeatureGates = DEFAULT_GATES
 
@@ -86,6 +92,8 @@ class Profile:
     def sign(self, pod: Pod) -> Hashable:
         """Return what tells two pods of one shape apart for this profile."""
         signed = _signed_by(self.signing, pod)
+        if pod.spec.volumes:
+            signed += _signed_by(self.signing_volumes, pod)
         if not self.foreign:
             return pod.spec.node_name, signed
         annotations = tuple(sorted(pod.metadata.annotations.items()))
@@ -119,16 +127,16 @@ def _unsigned(pod: Pod) -> Hashable:
     )
 
 
-def _signed_by(plugins: tuple[Plugin, ...], pod: Pod) -> Hashable:
-    signed = []
+def _signed_by(plugins: tuple[Plugin, ...], pod: Pod) -> tuple[Hashable, ...]:
+    signed: tuple[Hashable, ...] = ()
     for plugin in plugins:
         try:
             found = plugin.sign(pod)
             hash(found)
         except plugin_faults.FAULTS as error:
             raise PluginError(plugin.name, SIGN, pod, plugin_faults.spelled(error)) from error
-        signed.append(found)
-    return tuple(signed)
+        signed += (found,)
+    return signed
 
 
 #: The name under which the rejection of an extender is known; nobody can say what would change its mind.

@@ -13,7 +13,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, refuse, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.kept.incremental import TellsApart
+from stowplan.framework.profile import TellsVolumesApart
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolumeClaim
@@ -31,7 +31,7 @@ READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 ExclusiveDisk = GcePersistentDisk | AwsElasticBlockStore | Iscsi | Rbd
 
 
-class VolumeRestrictions(TellsApart, PreFilter, Filter, Requeue):
+class VolumeRestrictions(TellsVolumesApart, PreFilter, Filter, Requeue):
     """Two pods cannot have the same disk of a node, nor one pod a claim that is meant for one pod and in use.
 
     Rejects: nodes where a pod has the same GCE disk, iSCSI target or RBD image, unless both mount it read-only, or the
@@ -51,7 +51,7 @@ class VolumeRestrictions(TellsApart, PreFilter, Filter, Requeue):
 
     def sign(self, pod: Pod) -> Hashable:
         """Pods differ by their claims that are meant for one pod, not by those that any number may use."""
-        return self._exclusive_claims(pod) or None if pod.spec.volumes else None
+        return self._exclusive_claims(pod) or None
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Restricted | Skip | Rejection:
         claims = self._exclusive_claims(pod)

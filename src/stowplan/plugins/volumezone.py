@@ -12,7 +12,8 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, refuse, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.kept.incremental import Successive, TellsApart
+from stowplan.framework.kept.incremental import Successive
+from stowplan.framework.profile import TellsVolumesApart
 from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -39,7 +40,7 @@ SUCCESSORS: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 Zones = tuple[tuple[str, frozenset[str]], ...]
 
 
-class VolumeZone(TellsApart, PreFilter, Filter, Requeue):
+class VolumeZone(TellsVolumesApart, PreFilter, Filter, Requeue):
     """A volume can be had in its zone and region only.
 
     Rejects: nodes whose label for zone or region is not among those that the labels of the pod's volumes list
@@ -60,8 +61,6 @@ class VolumeZone(TellsApart, PreFilter, Filter, Requeue):
 
     def sign(self, pod: Pod) -> Hashable:
         """Pods differ by where their volumes are, not by which they are."""
-        if not pod.spec.volumes:
-            return None
         found = self._zones_of(pod)
         return None if isinstance(found, Skip) else found
 

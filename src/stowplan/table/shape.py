@@ -88,11 +88,15 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
         spec.overhead,
         spec.resources,
         (spec.os, spec.host_network, spec.host_users, spec.restart_policy, spec.priority),
-        [(entry.name, entry.resource_claim_template_name) for entry in spec.resource_claims],
+        _entries(pod) if spec.resource_claims else [],
         [_nameless(volume) for volume in spec.volumes if _is_read(volume)] if spec.volumes else [],
         _resize(status) if status.may_hold_other else None,
         status.node_allocatable_resource_claim_statuses,
     )
+
+
+def _entries(pod: Pod) -> list[object]:
+    return [(entry.name, entry.resource_claim_template_name) for entry in pod.spec.resource_claims]
 
 
 def _is_read(volume: Volume) -> bool:

@@ -100,7 +100,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
     def __init__(self, handle: PreemptingHandle, args: DefaultPreemptionArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._args = args
-        self._columns = PlacedColumns(handle.pods)
+        self._columns: PlacedColumns | None = None
         gates = handle.feature_gates
         self._has_groups, self._has_trees = has_groups(gates), gates.enabled("CompositePodGroup")
         self._has_group_policies = gates.enabled("PodGroupPreemptionPolicy")
@@ -166,6 +166,8 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
+        if self._columns is None:
+            self._columns = PlacedColumns(self._handle.pods)
         search = VictimSearch(pod, attempt, self._handle, self._columns)
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0

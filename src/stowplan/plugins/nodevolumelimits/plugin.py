@@ -12,7 +12,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.kept.incremental import TellsApart
+from stowplan.framework.profile import TellsVolumesApart
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.storage import CSIDriver, CSINode, VolumeAttachment
@@ -39,7 +39,7 @@ from stowplan.table.nodes import Nodes
 LIMIT_REASON: Final = "node(s) exceed max volume count"
 
 
-class NodeVolumeLimits(TellsApart, PreFilter, Filter, Requeue):
+class NodeVolumeLimits(TellsVolumesApart, PreFilter, Filter, Requeue):
     """A node can attach so many volumes of a driver: those of its pods, those still attached, and those of the pod.
 
     Rejects: nodes where more volumes of a driver would be attached than its CSINode allows. Each volume counts once,
@@ -73,8 +73,7 @@ class NodeVolumeLimits(TellsApart, PreFilter, Filter, Requeue):
 
     def sign(self, pod: Pod) -> Hashable:
         """Pods differ by how many volumes of which driver they want; by which, only where that matters."""
-        volumes = pod.spec.volumes
-        if not volumes or not any(map(_is_attached, volumes)):
+        if not any(map(_is_attached, pod.spec.volumes)):
             return None
         # Before the first look at the nodes nobody knows who uses what.
         attached = self._attached

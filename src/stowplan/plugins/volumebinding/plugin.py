@@ -31,7 +31,7 @@ from stowplan.framework.contract import (
     reject,
 )
 from stowplan.framework.handle import PreparingHandle
-from stowplan.framework.kept.incremental import TellsApart
+from stowplan.framework.profile import TellsVolumesApart
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
@@ -91,7 +91,7 @@ class VolumeBindingArgs(PluginArgs, frozen=True):
 DEFAULT_ARGS: Final = VolumeBindingArgs()
 
 
-class VolumeBinding(TellsApart, PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeue):
+class VolumeBinding(TellsVolumesApart, PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeue):
     """A pod runs where all its claims have a volume within reach, or can get one.
 
     Rejects: nodes that a volume of a bound claim cannot be reached from; nodes where a claim that waits for its first
@@ -137,8 +137,6 @@ class VolumeBinding(TellsApart, PreFilter, Filter, PreScore, Score, Reserve, Pre
 
     def sign(self, pod: Pod) -> Hashable:
         """Pods differ by where the volumes of their claims can be reached; by which claims, if some have none yet."""
-        if not pod.spec.volumes:
-            return None
         try:
             claims = find_claims(pod, self._listers)
         except UnusableClaimError as error:
