@@ -22,6 +22,7 @@ from stowplan.model.dra import (
 from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId
 from stowplan.plugins.dynamicresources.allocator import Allocator
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
+from stowplan.plugins.dynamicresources.claim_requests import ClaimRequests
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import Inventory
 from tests.unit.plugins.dynamicresources.offers import (
@@ -117,7 +118,9 @@ def cases(draw: st.DrawFn) -> Case:
 @given(cases())
 def test_claims_fit_exactly_if_some_choice_keeps_the_rules(case: Case) -> None:
     inventory = Inventory(case.slices, Features())
-    allocator = Allocator(case.claims, {"any": ANY_CLASS}.get, inventory, AllocatedState(case.in_use), CEL)
+    find_class = {"any": ANY_CLASS}.get
+    requests = [ClaimRequests(index, claim, find_class, Features()) for index, claim in enumerate(case.claims)]
+    allocator = Allocator(requests, inventory, AllocatedState(case.in_use), CEL)
     results = allocator.allocate(NODE)
     possible = next((choice for choice in choices(case) if keeps_the_rules(case, choice)), None)
     assert (results is None) == (possible is None)

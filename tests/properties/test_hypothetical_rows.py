@@ -48,6 +48,10 @@ def test_a_supposed_row_is_told_what_the_changed_row_is_told(
     rows = np.arange(len(supposed))
     nodes = Nodes(table).suppose(rows, shapes[0], shapes[1])
     told = {plugin.name: world.words(plugin, pod, nodes, states[plugin.name]) for plugin in plugins}
+    for plugin in plugins:
+        if not plugin.looks_at_pods:
+            as_is = world.words(plugin, pod, Nodes(table).take(rows), states[plugin.name])
+            assert told[plugin.name] == as_is, f"{plugin.name} looks at pods"
     for row in rows.tolist():
         with really_changed(cluster, table.names()[row], come[row], gone[row]):
             for plugin in plugins:

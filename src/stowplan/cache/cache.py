@@ -149,6 +149,11 @@ class Cache:
             self._by_importance[node_name] = found
         return found
 
+    def all_by_importance(self, node_names: Iterable[str]) -> list[tuple[CachedPod, ...]]:
+        """Return the pods of several nodes, the most important of each node first; the same as long as none changes."""
+        known = self._by_importance
+        return [known[name] if name in known else self.by_importance(name) for name in node_names]
+
     def pods(self) -> Iterable[CachedPod]:
         return self._placed.values()
 

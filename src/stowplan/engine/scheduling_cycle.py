@@ -7,6 +7,7 @@ the only ones that are waited for. `scheduler.py` goes on from there.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +17,7 @@ import numpy as np
 
 from stowplan.engine.extenders import Extenders
 from stowplan.engine.failure import NO_NODES, Chosen, Failed, Refused, Result
+from stowplan.engine.nominated_rows import KeptRankings, NominatedRows
 from stowplan.framework.extender import unseen, wants_every_node, with_rejections
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.kept.memo import Kept, Memo
@@ -23,12 +25,12 @@ from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.kept.totals import FEW_TO_SEARCH, BestRows
 from stowplan.framework.plugin_faults import SIGN, PluginError
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Verdict, Words
+from stowplan.framework.verdict import Verdict
 from stowplan.model.pod import Pod
 from stowplan.queue.nominations import Nominations
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.journal import Journal
-from stowplan.table.nodes import EmptyNodes, Nodes
+from stowplan.table.nodes import EmptyNodes
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 
@@ -48,6 +50,9 @@ class ChoiceInputs:
     percentage_of_nodes_to_score: int = ALL_NODES
     #: The rows among which a node is chosen; None for all. Plugins see the others, too.
     within: Within | None = None
+    nominated: NominatedRows = dataclasses.field(default_factory=NominatedRows)
+    #: The scores on rows that are fewer than the filters leave.
+    rankings: KeptRankings = dataclasses.field(default_factory=KeptRankings)
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -66,20 +71,7 @@ class Within:
 
     def __init__(self, mask: Mask) -> None:
         self.mask = mask
-        self._rankings: dict[int, tuple[Kept, Ranking, Journal]] = {}
-
-    def rank(self, profile: Profile, table: Table, pod: Pod, found: Found) -> Ranking:
-        """Score the feasible rows; only what has changed since a pod of the same kind is asked for again."""
-        kept, ranking, journal = self._rankings.get(id(found.kept), (None, None, None))
-        if kept is None or ranking is None or journal is None:
-            journal = Journal()
-            ranking = Ranking(profile, table, journal)
-            ranking.nodes.requests_journal = found.kept.filtering.nodes.requests_journal
-            self._rankings[id(found.kept)] = (found.kept, ranking, journal)
-        elif ranking.nodes.feasible_rows is None or (ranking.nodes.feasible_rows != found.feasible).any():
-            journal.mark_all()
-        ranking.refresh(pod, found.feasible)
-        return ranking
+        self.rankings = KeptRankings()
 
 
 class LeftByExtenders(msgspec.Struct, frozen=True):
@@ -168,7 +160,8 @@ def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodSha
     filtering.refresh(pod)
     if filtering.pre.rejection is not None:
         return Found(kept, filtering.verdict(), np.zeros(len(field.table), dtype=bool), 0, is_kept=False)
-    words = _words_with_nominated(field, kept, pod) if field.nominations.by_node else None
+    ahead = field.nominations.ahead_of(pod) if field.nominations.by_node else None
+    words = field.nominated.words(field.table, kept, pod, ahead) if ahead else None
     if words is None and field.within is None:
         return Found(kept, None, filtering.feasible, filtering.feasible_count, is_kept=True)
     verdict, feasible = None, filtering.feasible
@@ -181,23 +174,6 @@ def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodSha
     return Found(kept, verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
 
 
-def _words_with_nominated(field: ChoiceInputs, kept: Kept, pod: Pod) -> Words | None:
-    """Return the words of rows that must leave room for nominated pods, 0 elsewhere; None if there are no such rows."""
-    nodes = Nodes(field.table)
-    nominated = {
-        field.table.row_of[name]: [nodes.shape_of(other) for other in pods]
-        for name, pods in field.nominations.ahead_of(pod).items()
-        if name in field.table.row_of
-    }
-    if not nominated:
-        return None
-    rows = np.fromiter(nominated, dtype=np.intp, count=len(nominated))
-    supposed = nodes.suppose(rows, list(nominated.values()), [[] for _ in nominated])
-    words = np.zeros(len(field.table), dtype=np.int32)
-    words[rows] = kept.filtering.suppose(pod, supposed)
-    return words
-
-
 def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_empty: bool = False) -> Ranking:
     """Score the feasible rows; `as_empty`, as if there were nothing on them."""
     if as_empty:
@@ -207,11 +183,8 @@ def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_em
     if found.is_kept:
         found.kept.ranking.refresh(pod, found.feasible)
         return found.kept.ranking
-    if field.within is not None:
-        return field.within.rank(profile, field.table, pod, found)
-    ranking = Ranking(profile, field.table, Journal())
-    ranking.refresh(pod, found.feasible)
-    return ranking
+    rankings = field.rankings if field.within is None else field.within.rankings
+    return rankings.rank(profile, field.table, pod, found.kept, found.feasible)
 
 
 def pick(field: ChoiceInputs, ranking: Ranking, found: Found) -> int:

@@ -82,8 +82,9 @@ class Attempt:
 
     verdict: Verdict
     nodes: Nodes
-    #: What the filters would say of hypothetical rows (`nodes.after`), as numbers in the vocabulary of the verdict.
-    suppose: Callable[[Nodes], Words]
+    #: What the filters would say of hypothetical rows (`nodes.after`), as numbers in the vocabulary of the verdict;
+    #: `suppose(nodes, True)` leaves out those who look at no pods, where they have let all rows pass already.
+    suppose: Callable[..., Words]
     #: The plugins that PreFilter got to before it was over; None for all of them.
     prepared: frozenset[str] | None = None
     #: The same as `suppose` after pods were suspended, anywhere in the cluster (`PlacedPods` of the handle).
@@ -250,8 +251,9 @@ class PreFilter(Plugin):
 
 
 class Filter(Plugin):
-    #: Whether the answer for a row depends on that row and the pod alone.
+    #: Whether the answer for a row depends on that row and the pod alone; whether it depends on the pods of any row.
     looks_at_rows_alone: ClassVar[bool] = False
+    looks_at_pods: ClassVar[bool] = True
 
     @abstractmethod
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:

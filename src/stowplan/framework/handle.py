@@ -190,6 +190,9 @@ class PlacedPods(Protocol):
     def by_importance(self, node_name: str) -> Sequence[PlacedPod]:
         """Return the pods of a node, the most important first."""
 
+    def all_by_importance(self, node_names: Iterable[str]) -> Sequence[Sequence[PlacedPod]]:
+        """Return the pods of several nodes, by importance; those of a node are the same object until they change."""
+
     def pods(self) -> Iterable[PlacedPod]:
         """Return the pods of all nodes, and of nodes that are not known (any more)."""
 

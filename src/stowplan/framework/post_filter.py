@@ -59,7 +59,14 @@ def settled(made: PostFiltered, candidates: Sequence[contract.Preemption]) -> Po
 def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> contract.Attempt:
     """Return what the plugins are told about an attempt that the filters ended."""
     again = partial(_ask_again, filtering, pod, filtering.pre.skipped)
-    return contract.Attempt(verdict, filtering.nodes, partial(filtering.suppose, pod), filtering.pre.prepared, again)
+    unmoved = frozenset(plugin.name for plugin in filtering.asked_plugins if not plugin.looks_at_pods)
+    suppose = partial(_suppose, filtering, pod, unmoved)
+    return contract.Attempt(verdict, filtering.nodes, suppose, filtering.pre.prepared, again)
+
+
+def _suppose(filtering: Filtering, pod: Pod, unmoved: frozenset[str], nodes: Nodes, have_passed: bool = False) -> Words:
+    """Ask about rows as they would be; whoever looks at no pods has nothing new to say where all rows have passed."""
+    return filtering.suppose(pod, nodes, unmoved if have_passed else frozenset())
 
 
 def _ask_again(filtering: Filtering, pod: Pod, skipped: frozenset[str], nodes: Nodes) -> Words:

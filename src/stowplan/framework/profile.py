@@ -14,10 +14,16 @@ from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework import changes, contract, plugin_faults
 from stowplan.framework.changes import ANYTHING, NODE, Action
 from stowplan.framework.contract import POINTS, Awaited, PlacementFeasible, Plugin, Requeue
+from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.pod import Pod, PodSpec
+from stowplan.model.pod import Pod
+from stowplan.table.shape import names_of_claims
+
+
+class TellsVolumesApart(TellsApart):
+    """A plugin that tells pods apart by their volumes, and is not asked about pods that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +49,9 @@ class Profile:
     percentage_of_nodes_to_score: int | None = None
     #: Plugins that may read more of a pod than its signature holds: all of the spec, annotations, and what they `sign`.
     foreign: tuple[Plugin, ...] = ()
-    #: In-tree plugins that tell pods apart by more than their signature.
+    #: In-tree plugins that tell pods apart by more than their signature; and those that do so by volumes alone.
     signing: tuple[Plugin, ...] = ()
+    signing_volumes: tuple[Plugin, ...] = ()
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
     gates: FeatureGates = DEFAULT_GATES
 
@@ -84,11 +91,13 @@ class Profile:
 
     def sign(self, pod: Pod) -> Hashable:
         """Return what tells two pods of one shape apart for this profile."""
-        signed = tuple([_signed_by(plugin, pod) for plugin in self.signing])
+        signed = _signed_by(self.signing, pod)
+        if pod.spec.volumes:
+            signed += _signed_by(self.signing_volumes, pod)
         if not self.foreign:
             return pod.spec.node_name, signed
         annotations = tuple(sorted(pod.metadata.annotations.items()))
-        return _unsigned(pod.spec), annotations, signed, tuple(_signed_by(plugin, pod) for plugin in self.foreign)
+        return _unsigned(pod), annotations, signed, _signed_by(self.foreign, pod)
 
 
 def _gated(plugin: contract.PreEnqueue, pod: Pod, answer: Any) -> Rejection:
@@ -102,9 +111,12 @@ def _failed(blame: Blame, problem: str) -> Rejection:
     return Rejection((str(PluginError(*blame, problem)),), Code.ERROR, blame[0])
 
 
-def _unsigned(spec: PodSpec) -> Hashable:
-    """Return the fields of a spec that no in-tree plugin reads, so that the signature of a pod has not got them."""
+def _unsigned(pod: Pod) -> Hashable:
+    """Return what the signature of a pod has not got of its spec: what no in-tree plugin reads, or tells apart by."""
+    spec = pod.spec
     return (
+        names_of_claims(pod),
+        spec.resource_claims,
         spec.node_name,
         spec.priority_class_name,
         spec.preemption_policy,
@@ -115,12 +127,15 @@ def _unsigned(spec: PodSpec) -> Hashable:
     )
 
 
-def _signed_by(plugin: Plugin, pod: Pod) -> Hashable:
-    try:
-        signed = plugin.sign(pod)
-        hash(signed)
-    except plugin_faults.FAULTS as error:
-        raise PluginError(plugin.name, SIGN, pod, plugin_faults.spelled(error)) from error
+def _signed_by(plugins: tuple[Plugin, ...], pod: Pod) -> tuple[Hashable, ...]:
+    signed: tuple[Hashable, ...] = ()
+    for plugin in plugins:
+        try:
+            found = plugin.sign(pod)
+            hash(found)
+        except plugin_faults.FAULTS as error:
+            raise PluginError(plugin.name, SIGN, pod, plugin_faults.spelled(error)) from error
+        signed += (found,)
     return signed
 
 

@@ -93,6 +93,7 @@ class NodeAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     judges_resizes = False
     looks_at_rows_alone = True
+    looks_at_pods = False
     args_type = NodeAffinityArgs
     default_weight = 2
 

@@ -29,6 +29,7 @@ class NodeDeclaredFeatures(PreFilter, Filter, Requeue):
 
     judges_resizes = False
     looks_at_rows_alone = True
+    looks_at_pods = False
     feature_gate = "NodeDeclaredFeatures"
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> frozenset[str] | Skip:

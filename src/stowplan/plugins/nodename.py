@@ -26,6 +26,7 @@ class NodeName(PreFilter, Filter, Requeue):
     """
 
     looks_at_rows_alone = True
+    looks_at_pods = False
     late_points = frozenset({"pre_filter"})
 
     def sign(self, pod: Pod) -> Hashable:

@@ -31,6 +31,7 @@ class NodeUnschedulable(PreFilter, Filter, Requeue):
 
     judges_resizes = False
     looks_at_rows_alone = True
+    looks_at_pods = False
     late_points = frozenset({"pre_filter"})
     formerly_before = "NodeName"
 

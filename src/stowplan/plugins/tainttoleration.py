@@ -56,6 +56,7 @@ class TaintToleration(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     judges_resizes = False
     looks_at_rows_alone = True
+    looks_at_pods = False
 
     default_weight = 3
     late_points = frozenset({"pre_filter"})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -85,6 +86,9 @@ IN_TREE_PLUGINS: Final = (
     InTreePlugin("kubernetes.io/portworx-volume", "portworx_volume", "pxd.portworx.com"),
 )
 
+# Asked of every volume of every pod, most of which are none.
+_in_tree_disks: Final = attrgetter(*(plugin.source for plugin in IN_TREE_PLUGINS))
+_NO_DISKS: Final = (None,) * len(IN_TREE_PLUGINS)
 _UNSPECIFIED: Final = "UNSPECIFIED"
 _AWS_URL: Final = re.compile(r"aws://[^/?#]*/*(vol-[^/?#]*)/*(?:[?#].*)?")
 
@@ -113,6 +117,8 @@ def serving_driver(provisioner: str) -> str:
 
 def plugin_of(volume: Volume | PersistentVolumeSpec) -> InTreePlugin | None:
     """Return the in-tree plugin whose disk a volume is; None if it is none's."""
+    if _in_tree_disks(volume) == _NO_DISKS:
+        return None
     return next((plugin for plugin in IN_TREE_PLUGINS if getattr(volume, plugin.source) is not None), None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, refuse, reject
 from stowplan.framework.handle import Handle
+from stowplan.framework.profile import TellsVolumesApart
 from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolumeClaim
@@ -30,7 +31,7 @@ READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 ExclusiveDisk = GcePersistentDisk | AwsElasticBlockStore | Iscsi | Rbd
 
 
-class VolumeRestrictions(PreFilter, Filter, Requeue):
+class VolumeRestrictions(TellsVolumesApart, PreFilter, Filter, Requeue):
     """Two pods cannot have the same disk of a node, nor one pod a claim that is meant for one pod and in use.
 
     Rejects: nodes where a pod has the same GCE disk, iSCSI target or RBD image, unless both mount it read-only, or the
@@ -48,17 +49,17 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
     def __init__(self, handle: Handle) -> None:
         self._listers = handle.listers
 
+    def sign(self, pod: Pod) -> Hashable:
+        """Pods differ by their claims that are meant for one pod, not by those that any number may use."""
+        return self._exclusive_claims(pod) or None
+
     def pre_filter(self, pod: Pod, nodes: Nodes) -> _Restricted | Skip | Rejection:
-        claims: set[str] = set()
-        for name in claim_names(pod):
-            claim = self._listers.get(PersistentVolumeClaim, pod.namespace, name)
-            if claim is None:
-                return refuse(f'persistentvolumeclaim "{name}" not found')
-            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
-                claims.add(name)
+        claims = self._exclusive_claims(pod)
+        if isinstance(claims, Rejection):
+            return claims
         disks = _disks(pod)
         in_use = sum(bool(nodes.count(_Users(pod.namespace, name)).any()) for name in sorted(claims))
-        return _Restricted(_Sharers(disks), _Mentions(frozenset(claims)), in_use) if disks or in_use else SKIP
+        return _Restricted(_Sharers(disks), _Mentions(claims), in_use) if disks or in_use else SKIP
 
     def filter(self, pod: Pod, nodes: Nodes, state: _Restricted | None) -> Iterator[Reject]:
         if state is None:
@@ -80,6 +81,17 @@ class VolumeRestrictions(PreFilter, Filter, Requeue):
             Awaited(changes.NODE, Action.ADD),
             Awaited(changes.PERSISTENT_VOLUME_CLAIM, Action.ADD, is_named_claim),
         )
+
+    def _exclusive_claims(self, pod: Pod) -> frozenset[str] | Rejection:
+        """Return the claims of a pod that are meant for one pod only."""
+        names: list[str] = []
+        for name in claim_names(pod):
+            claim = self._listers.get(PersistentVolumeClaim, pod.namespace, name)
+            if claim is None:
+                return refuse(f'persistentvolumeclaim "{name}" not found')
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                names.append(name)
+        return frozenset(names)
 
     def _in_use(self, nodes: Nodes, state: _Restricted) -> Mask:
         change = nodes.change_of(state.claims)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, refuse, reject
 from stowplan.framework.handle import Handle
+from stowplan.framework.kept.incremental import Incremental
+from stowplan.framework.profile import TellsVolumesApart
 from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
@@ -25,7 +28,7 @@ from stowplan.plugins.volume_sources import (
     class_of_claim,
     is_named_claim,
 )
-from stowplan.table.columns import Mask
+from stowplan.table.columns import NO_ROWS, Mask, Rows
 from stowplan.table.nodes import Nodes
 
 REASON: Final = "node(s) had no available volume zone"
@@ -37,7 +40,7 @@ SUCCESSORS: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 Zones = tuple[tuple[str, frozenset[str]], ...]
 
 
-class VolumeZone(PreFilter, Filter, Requeue):
+class VolumeZone(TellsVolumesApart, PreFilter, Filter, Requeue):
     """A volume can be had in its zone and region only.
 
     Rejects: nodes whose label for zone or region is not among those that the labels of the pod's volumes list
@@ -56,7 +59,15 @@ class VolumeZone(PreFilter, Filter, Requeue):
     def __init__(self, handle: Handle) -> None:
         self._listers = handle.listers
 
-    def pre_filter(self, pod: Pod, nodes: Nodes) -> Zones | Skip | Rejection:
+    def sign(self, pod: Pod) -> Hashable:
+        """Pods differ by where their volumes are, not by which they are."""
+        found = self._zones_of(pod)
+        return None if isinstance(found, Skip) else found
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> VolumeZones | Skip | Rejection:
+        return self._zones_of(pod)
+
+    def _zones_of(self, pod: Pod) -> VolumeZones | Skip | Rejection:
         # In their order, each once.
         zones: dict[tuple[str, frozenset[str]], None] = {}
         for volume in pod.spec.volumes:
@@ -66,9 +77,9 @@ class VolumeZone(PreFilter, Filter, Requeue):
             if isinstance(found, Rejection):
                 return found
             zones.update(dict.fromkeys(found))
-        return tuple(zones) if zones else SKIP
+        return VolumeZones(tuple(zones)) if zones else SKIP
 
-    def filter(self, pod: Pod, nodes: Nodes, state: Zones | None) -> Iterator[Reject]:
+    def filter(self, pod: Pod, nodes: Nodes, state: VolumeZones | None) -> Iterator[Reject]:
         # It can be listed for Filter alone; then nothing is prepared.
         zones = state if state is not None else self.pre_filter(pod, nodes)
         if isinstance(zones, Skip):
@@ -76,7 +87,7 @@ class VolumeZone(PreFilter, Filter, Requeue):
         if isinstance(zones, Rejection):
             yield reject(np.ones(len(nodes), dtype=bool), zones.reasons[0], unresolvable=True)
             return
-        is_elsewhere = ~_is_in(nodes, zones) & nodes.fact("has a zone or region", _has_place, np.bool_)
+        is_elsewhere = ~_is_in(nodes, zones.required) & nodes.fact("has a zone or region", _has_place, np.bool_)
         if is_elsewhere.any():
             yield reject(is_elsewhere, REASON, unresolvable=True)
 
@@ -110,6 +121,16 @@ class VolumeZone(PreFilter, Filter, Requeue):
         if found is None:
             return refuse(f'storageclass.storage.k8s.io "{class_name}" not found')
         return () if found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else refuse("PersistentVolume had no name")
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeZones(Incremental):
+    """What the labels of a pod's volumes ask of nodes."""
+
+    required: Zones
+
+    def changed_rows(self, before: Any, nodes: Nodes) -> Rows | None:
+        return NO_ROWS if self == before else None
 
 
 def _is_in(nodes: Nodes, zones: Zones) -> Mask:

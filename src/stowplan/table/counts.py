@@ -32,7 +32,7 @@ NOWHERE: Final[Mapping[int, int]] = MappingProxyType({})
 class Counts:
     """Count columns by rule, over the shapes of the pods that are placed."""
 
-    def __init__(self, shapes: Mapping[bytes, PodShape], capacity: int) -> None:
+    def __init__(self, shapes: Mapping[Hashable, PodShape], capacity: int) -> None:
         #: In the order in which they were built; `PodShape.deltas_upto` counts in it.
         self.columns: list[CountColumn] = []
         self._by_rule: dict[Counted, CountColumn] = {}

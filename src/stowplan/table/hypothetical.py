@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Counted, Scores
+from stowplan.table.columns import Counted, Rows, Scores
 from stowplan.table.resources import Matrix
 from stowplan.table.shape import PodShape
 from stowplan.table.terms import CarriedTerm
@@ -37,6 +37,8 @@ class Moves:
     signs: Signs
     #: Amounts by shape under every rule asked for so far: the same however the signs change.
     _amounts: dict[Hashable, NDArray[np.int64]] = field(default_factory=dict)
+    #: The changes of all rows under every rule asked for so far, by the signs as they are.
+    _sums: dict[Hashable, NDArray[np.int64]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -55,6 +57,16 @@ class Moves:
         end = int(self.offsets[rows])
         return Moves(self.shapes, self.codes[:end], self.offsets[: rows + 1], signs[:end], self._amounts)
 
+    def turn(self, rows: Rows | slice, entries: NDArray[np.intp], sign: int) -> None:
+        """Suppose something else of some pods, one on each of these rows."""
+        if not len(entries):
+            return
+        change = sign - self.signs[entries]
+        self.signs[entries] = sign
+        codes = self.codes[entries]
+        for rule, sums in self._sums.items():
+            sums[..., rows] += self._amounts[rule].take(codes, axis=-1) * change
+
     def sum_counted(self, counted: Counted) -> Scores:
         """Return the change of each row under a count rule."""
         return self._sum(counted, lambda shape: counted.amount(shape.pod))
@@ -65,9 +77,12 @@ class Moves:
 
     def sum_requested(self, resources: int) -> Matrix:
         """Return the change of what is requested. # (resources, rows)"""
-        amounts = self._requests(resources).take(self.codes, axis=1)
-        amounts *= self.signs
-        return sum_rows(amounts, self.offsets)
+        sums = self._sums.get(resources)
+        if sums is None:
+            amounts = self._requests(resources).take(self.codes, axis=1)
+            amounts *= self.signs
+            sums = self._sums[resources] = sum_rows(amounts, self.offsets)
+        return sums
 
     def gone(self) -> list[list[Pod]]:
         """Return the pods taken away from each row, also those that were put back."""
@@ -82,10 +97,17 @@ class Moves:
         return np.flatnonzero(amounts[self.codes] * self.signs)
 
     def _sum(self, rule: Hashable, amount: Callable[[PodShape], int]) -> Scores:
-        amounts = self._by_shape(rule, amount)
-        if not amounts.any():
-            return np.zeros(len(self), dtype=np.int64)
-        return sum_rows(amounts[self.codes] * self.signs, self.offsets)
+        sums = self._sums.get(rule)
+        if sums is None:
+            amounts = self._by_shape(rule, amount)
+            none = np.zeros(len(self), dtype=np.int64)
+            sums = self._sums[rule] = (
+                sum_rows(amounts[self.codes] * self.signs, self.offsets) if amounts.any() else none
+            )
+        # It follows the signs.
+        shown = sums.view()
+        shown.flags.writeable = False
+        return shown
 
     def _by_shape(self, rule: Hashable, amount: Callable[[PodShape], int]) -> NDArray[np.int64]:
         amounts = self._amounts.get(rule)

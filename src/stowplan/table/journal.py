@@ -6,6 +6,9 @@ where they stood; `framework.kept.memo` later asks each journal which rows have 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 KEPT_ENTRIES = 1 << 16
 
 
@@ -59,6 +62,15 @@ class Reads:
 
     def stop(self) -> None:
         self._current = None
+
+    @contextmanager
+    def unnoted(self) -> Iterator[None]:
+        """Look at something without noting it: what follows from it has a journal of its own."""
+        current, self._current = self._current, None
+        try:
+            yield
+        finally:
+            self._current = current
 
     def note(self, journal: Journal) -> None:
         """Remember that `journal` was read where it stands now."""

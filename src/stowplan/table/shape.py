@@ -1,7 +1,8 @@
 """Pods that look alike to the scheduler share one `PodShape`: compiled once, counted many times.
 
 `signature` decides what "alike" means: everything that filtering, scoring and counting read of a pod, and nothing that
-differs between the replicas of a workload. `family` is the same but for what the containers request.
+differs between the replicas of a workload. `family` is the same but for what the containers request. What claims are
+called is in neither: plugins sign what the claims of a pod come to. Pods are counted by the names of their claims too.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ _encoder = msgspec.msgpack.Encoder(enc_hook=str)
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class PodShape:
-    """What all pods of one signature have in common, as the table counts it."""
+    """What all pods of one signature and the same claims have in common, as the table counts it."""
 
+    #: The signature.
     key: bytes
     pod: Pod
     #: What it adds to the resources of its node; None until somebody wants to know (`Table.amounts_of`).
@@ -43,6 +45,17 @@ class PodShape:
 def signature(pod: Pod) -> bytes:
     """Return the bytes that pods have in common when no plugin can tell them apart."""
     return _encoder.encode(_alike(pod, pod.spec.containers, pod.spec.init_containers))
+
+
+def names_of_claims(pod: Pod) -> tuple[str, ...]:
+    """Return by which names pods of one signature may differ: those of claims for volumes, written or generated."""
+    names: list[str] = []
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            names.append(volume.persistent_volume_claim.claim_name)
+        elif volume.ephemeral is not None:
+            names += (pod.name, pod.uid)
+    return tuple(names)
 
 
 def family(pod: Pod) -> bytes:
@@ -75,20 +88,29 @@ def _alike(pod: Pod, containers: tuple[Container, ...], init_containers: tuple[C
         spec.overhead,
         spec.resources,
         (spec.os, spec.host_network, spec.host_users, spec.restart_policy, spec.priority),
-        spec.resource_claims,
-        _volumes(pod) if spec.volumes else [],
+        _entries(pod) if spec.resource_claims else [],
+        [_nameless(volume) for volume in spec.volumes if _is_read(volume)] if spec.volumes else [],
         _resize(status) if status.may_hold_other else None,
         status.node_allocatable_resource_claim_statuses,
     )
 
 
-def _volumes(pod: Pod) -> list[object]:
-    """The volumes that placement depends on; a generated claim has its pod's name and uid, so such pods all differ."""
-    return [
-        (volume, (pod.name, pod.uid) if volume.ephemeral is not None else ())
-        for volume in pod.spec.volumes
-        if volume.persistent_volume_claim is not None or any(getattr(volume, source) is not None for source in _SOURCES)
-    ]
+def _entries(pod: Pod) -> list[object]:
+    return [(entry.name, entry.resource_claim_template_name) for entry in pod.spec.resource_claims]
+
+
+def _is_read(volume: Volume) -> bool:
+    """Say whether placement depends on a volume."""
+    has_claim = volume.persistent_volume_claim is not None
+    return has_claim or any(getattr(volume, source) is not None for source in _SOURCES)
+
+
+def _nameless(volume: Volume) -> Volume:
+    """Return a volume without the name of the claim that it is."""
+    claim = volume.persistent_volume_claim
+    if claim is None:
+        return volume
+    return msgspec.structs.replace(volume, persistent_volume_claim=msgspec.structs.replace(claim, claim_name=""))
 
 
 def _resize(status: PodStatus) -> object:

@@ -8,7 +8,7 @@ dense: when a node goes, the last row moves into its place. A row that becomes a
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -24,7 +24,7 @@ from stowplan.table.domain_sums import WeightedSumsBook
 from stowplan.table.facts import Facts, Images
 from stowplan.table.journal import Journal, Reads
 from stowplan.table.resources import DerivedColumns, Matrix, Resources
-from stowplan.table.shape import PodShape, signature
+from stowplan.table.shape import PodShape, names_of_claims, signature
 from stowplan.table.terms import TermBook, terms_of
 
 FIRST_CAPACITY = 64
@@ -48,7 +48,7 @@ class Table:
         self.terms = TermBook()
         self.shapes_on: list[dict[PodShape, int]] = []
         self._capacity = FIRST_CAPACITY
-        self._shapes: WeakValueDictionary[bytes, PodShape] = WeakValueDictionary()
+        self._shapes: WeakValueDictionary[Hashable, PodShape] = WeakValueDictionary()
         self.facts = Facts(self.nodes, FIRST_CAPACITY)
         self.counts = Counts(self._shapes, FIRST_CAPACITY)
         self.holdings = Holdings(self.nodes, self.row_of, self.shapes_on)
@@ -161,14 +161,15 @@ class Table:
     # Pods
 
     def shape_of(self, pod: Pod) -> PodShape:
-        """Return the shape that `pod` shares with all pods like it."""
+        """Return the shape that `pod` shares with all pods like it that have the same claims."""
         last = self._last_shape() if self._last_pod is pod else None
         if last is not None:
             return last
         key = signature(pod)
-        shape = self._shapes.get(key)
+        names = names_of_claims(pod) if pod.spec.volumes else ()
+        shape = self._shapes.get((key, names) if names else key)
         if shape is None:
-            shape = self._shapes[key] = PodShape(key, pod)
+            shape = self._shapes[(key, names) if names else key] = PodShape(key, pod)
             placed = self._placed(pod)
             if self.resources.knows(placed):
                 shape.amounts = self.resources.vector(placed)

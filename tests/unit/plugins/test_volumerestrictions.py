@@ -124,6 +124,15 @@ def test_a_pod_whose_claim_is_missing_is_refused_for_good() -> None:
     assert answer == refuse('persistentvolumeclaim "gone" not found')
 
 
+def test_pods_differ_by_claims_that_are_meant_for_one_pod_and_by_no_others() -> None:
+    known = plugin(claim("one"), claim("two"), claim("shared", "ReadWriteMany"), claim("too", "ReadWriteMany"))
+    one, two, shared, too, gone, missing = (
+        known.sign(mounts(uses(name))) for name in ("one", "two", "shared", "too", "gone", "missing")
+    )
+    assert shared == too
+    assert len({one, two, shared, gone, missing}) == 5
+
+
 def test_a_claim_is_free_once_its_pod_is_gone() -> None:
     user = mounts(uses("data"), name="user")
     cluster = cluster_with(user)

@@ -109,6 +109,18 @@ def test_nothing_to_say_about_pods_that_may_go_anywhere(asked: Pod, objects: lis
     assert VolumeZone(LocalHandle(*objects)).pre_filter(asked, SmallCluster().nodes) is SKIP
 
 
+def test_pods_differ_by_where_their_volumes_are_not_by_what_they_are_called() -> None:
+    here, there = {ZONE: "zone-0"}, {ZONE: "zone-1"}
+    volumes = [volume("v1", labels=here), volume("v2", labels=here), volume("v3", labels=there)]
+    claims = [claim("one", "v1"), claim("two", "v2"), claim("three", "v3")]
+    plugin = VolumeZone(LocalHandle(*volumes, *claims))
+    one, two, three, missing, gone = (
+        plugin.sign(pod(name, name)) for name in ("one", "two", "three", "missing", "gone")
+    )
+    assert one == two
+    assert len({one, three, missing, gone}) == 4
+
+
 def test_it_keeps_the_contract() -> None:
     handle = LocalHandle(claim("data", "v"), volume("v", labels={ZONE: "zone-0__zone-1", OLD_REGION: "r"}))
     check_plugin(VolumeZone(handle), pods=[pod("zoned", "data"), pod("plain")])

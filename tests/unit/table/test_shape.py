@@ -109,11 +109,42 @@ def test_resizes_differ_by_what_is_held_and_by_why_it_waits() -> None:
     assert len({signature(pod) for pod in pods}) == 3
 
 
-def test_pods_with_a_generated_claim_are_all_different() -> None:
-    spec: dict[str, Any] = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
-    one = volume(**spec)
-    other = replace(one, metadata=replace(one.metadata, name="web-2"))
-    assert signature(one) != signature(other)
+GENERATED: dict[str, Any] = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+
+
+def renamed(pod: Pod) -> Pod:
+    return replace(pod, metadata=replace(pod.metadata, name="web-2"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        pytest.param(
+            volume(persistentVolumeClaim={"claimName": "data"}),
+            volume(persistentVolumeClaim={"claimName": "more"}),
+            id="a claim of its own",
+        ),
+        pytest.param(volume(**GENERATED), renamed(volume(**GENERATED)), id="a generated claim"),
+    ],
+)
+def test_what_the_claims_of_a_pod_are_called_is_counted_by_but_not_in_its_signature(one: Pod, other: Pod) -> None:
+    table = Table()
+    shape = table.shape_of(one)
+    assert signature(one) == signature(other)
+    assert table.shape_of(other) is not shape
+    assert table.shape_of(one) is shape
+
+
+def test_how_a_claim_is_mounted_is_in_the_signature() -> None:
+    source = {"claimName": "data"}
+    read_only = volume(persistentVolumeClaim={**source, "readOnly": True})
+    assert signature(volume(persistentVolumeClaim=source)) != signature(read_only)
+
+
+def test_what_the_claims_for_devices_are_called_is_not_in_the_signature() -> None:
+    one = with_spec(resource_claims=(PodResourceClaim(name="gpu", resource_claim_name="one"),))
+    other = with_spec(resource_claims=(PodResourceClaim(name="gpu", resource_claim_name="other"),))
+    assert signature(one) == signature(other)
 
 
 def test_alike_pods_share_a_shape_while_somebody_has_it() -> None:

@@ -81,6 +81,26 @@ def test_the_first_rows_with_other_signs() -> None:
     assert moves.first(1, np.array([COMES, GONE, GONE])).sum_counted(Sized()).tolist() == [1]
 
 
+def test_what_was_added_up_follows_the_pods_of_which_something_else_is_supposed() -> None:
+    cluster = table()
+    shapes, codes = code_shapes([cluster.shape_of(pod) for pod in (SMALL, LARGE, SMALL)])
+    moves = Moves(shapes, codes, offsets_of([1, 2]), np.full(3, GONE))
+    (term,) = cluster.shape_of(LARGE).terms
+    amounts = len(Nodes(cluster).requested)
+
+    def sums() -> list[list[int]]:
+        found = moves.sum_requested(amounts)[CPU], moves.sum_counted(Sized()), moves.sum_carriers(term)
+        return [each.tolist() for each in found]
+
+    assert sums() == [[-1000, -4000], [-1, -1], [0, -1]]
+    moves.turn(slice(2), np.array([0, 1]), PUT_BACK)
+    assert sums() == [[0, -1000], [0, -1], [0, 0]]
+    moves.turn(np.array([1]), np.array([1]), GONE)
+    assert sums() == [[0, -4000], [0, -1], [0, -1]]
+    moves.turn(np.array([], dtype=np.intp), np.array([], dtype=np.intp), GONE)
+    assert sums() == [[0, -4000], [0, -1], [0, -1]]
+
+
 def test_a_row_may_be_given_twice() -> None:
     cluster = table()
     small = cluster.shape_of(SMALL)

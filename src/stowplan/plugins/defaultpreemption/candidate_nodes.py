@@ -6,19 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
-from functools import cached_property
-from itertools import compress
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.framework.contract import Preemption
-from stowplan.framework.handle import PlacedPod
 from stowplan.framework.verdict import Code, Rejection, Verdict, Words
 from stowplan.model.label_syntax import aggregate
-from stowplan.model.pod import Pod, importance, started
+from stowplan.model.pod import Pod, importance
 from stowplan.plugins.defaultpreemption.dry_run import DryRun, Evictable
+from stowplan.plugins.defaultpreemption.placed_columns import PlacedColumns, microseconds
 from stowplan.table.columns import Mask, Rows, Scores
 from stowplan.table.hypothetical import sum_rows
 
@@ -58,14 +56,13 @@ class Findings:
 
     def best(self) -> Preemption:
         """Return the candidate that does the least harm."""
-        members = [(tried, position) for tried, kept in self._kept for position in kept.tolist()]
         harm = np.concatenate([tried.harm[:, kept] for tried, kept in self._kept], axis=1)
-
-        def started_at(index: int) -> datetime:
-            tried, position = members[index]
-            return tried.started_at(position)
-
-        return self._preemption(*members[least_harmful(harm, started_at)])
+        index = least_harmful(harm, lambda: np.concatenate([tried.started_at(kept) for tried, kept in self._kept]))
+        for tried, kept in self._kept:
+            if index < len(kept):
+                return self._preemption(tried, int(kept[index]))
+            index -= len(kept)
+        raise LookupError("no candidate was kept")
 
     def refuse(self, rows: list[int], rejection: Rejection) -> None:
         """Note why rows are no candidates."""
@@ -114,60 +111,67 @@ class Findings:
         return tried.preemption(position, self._verdict.names[int(tried.evictable.rows[position])])
 
 
+class Victims(NamedTuple):
+    """The pods that may go from the rows of a dry run: who they are, and whether evicting each goes over a budget.
+
+    Those that go over one come first among those of their row, and the others by their importance.
+    """
+
+    columns: PlacedColumns
+    places: NDArray[np.intp]
+    is_over: Mask
+
+
 class Tried:
     """The rows of one dry run; most of them are only counted, never looked at one by one."""
 
-    def __init__(self, pods: Sequence[PlacedPod], evictable: Evictable, is_over: Mask, result: DryRun) -> None:
+    def __init__(self, victims: Victims, evictable: Evictable, result: DryRun) -> None:
         self.evictable = evictable
         self.words = result.words
-        self._pods = pods
+        columns, self._places, self._is_over = victims
+        # Whatever is written or cleared away there later leaves these as they are.
+        self._pods, self._starts = columns.pods, columns.starts
         self._goes = result.goes
-        # Of each pod, whether evicting it goes over a budget; such pods come first among those of their row.
-        self._is_over = is_over
-        self.harm = self._harm()
+        self.harm = self._harm(columns.priorities.take(self._places))
 
     def preemption(self, position: int, node_name: str) -> Preemption:
         """Return what has to be done on one of the rows."""
         return Preemption(node_name, tuple(self._victims(position)), int(self.harm[0, position]))
 
-    def started_at(self, position: int) -> datetime:
-        """Return when the first of the most important victims on a row started."""
-        first = self._first_going[position]
-        # Without budgets in play the pods of a row are in the order of their importance.
-        return started(self._victims(position)[0] if self._is_over[first] else self._pods[first].pod)
-
-    @cached_property
-    def _first_going(self) -> list[int]:
-        """The first pod of each row that goes, by its place among all; only for rows where somebody does."""
+    def started_at(self, positions: Rows) -> Scores:
+        """Return when the first of the most important victims on rows started; somebody must go there."""
         places = np.where(self._goes, np.arange(len(self._goes)), len(self._goes))
-        firsts: list[int] = np.minimum.reduceat(places, self.evictable.offsets[:-1]).tolist()
-        return firsts
+        firsts = np.minimum.reduceat(places, self.evictable.offsets[:-1])[positions]
+        found: Scores = self._starts.take(self._places.take(firsts))
+        # Only where budgets are in play are the pods of a row not in the order of their importance.
+        for index in np.flatnonzero(self._is_over.take(firsts)).tolist():
+            found[index] = microseconds(self._victims(int(positions[index]))[0])
+        return found
 
     def _victims(self, position: int) -> list[Pod]:
         """Return the pods that go, the most important first."""
         start, end = self.evictable.offsets[position : position + 2].tolist()
-        going = compress(self._pods[start:end], self._goes[start:end].tolist())
-        victims = [placed.pod for placed in going]
+        going = self._places[start:end][self._goes[start:end]].tolist()
+        victims = [self._pods[place].pod for place in going]
         if self._is_over[start]:
             victims.sort(key=importance)
         return victims
 
-    def _harm(self) -> Harm:
-        """Add up the costs by row; a row without victims has none to speak of."""
-        _, shapes, codes, offsets = self.evictable
-        if not len(codes):
+    def _harm(self, each: Scores) -> Harm:
+        """Add up the costs by row, given the priority of each pod; a row without victims has none to speak of."""
+        offsets = self.evictable.offsets
+        if not len(self._places):
             return np.zeros((4, 0), dtype=np.int64)
-        each = np.array([shape.pod.spec.priority for shape in shapes], dtype=np.int64)[codes]
         goes = self._goes.astype(np.int64)
         highest = np.maximum.reduceat(np.where(self._goes, each, LOWEST_PRIORITY), offsets[:-1])
         sums = sum_rows(np.stack((goes * self._is_over, goes * (each + PRIORITY_SHIFT), goes)), offsets)
         return np.stack((sums[0], highest, sums[1], sums[2]))
 
 
-def least_harmful(harm: Harm, started_at: Callable[[int], datetime]) -> int:
+def least_harmful(harm: Harm, started_at: Callable[[], Scores]) -> int:
     """Return the node that does best in the first cost in which it differs; of equals, that of the youngest victims.
 
-    `started_at` says when the first of a node's most important victims started: the later, the better.
+    `started_at` says when the first of each node's most important victims started: the later, the better.
     """
     best = np.arange(harm.shape[1])
     for cost in harm:
@@ -175,13 +179,13 @@ def least_harmful(harm: Harm, started_at: Callable[[int], datetime]) -> int:
         best = best[costs == costs.min()]
         if len(best) == 1:
             return int(best[0])
-    return max(best.tolist(), key=started_at)
+    return int(best[started_at()[best].argmax()])
 
 
 def pick(candidates: Sequence[Preemption]) -> Preemption:
     """Return the candidate that does the least harm; of equals the first."""
     harm = np.array([_costs(candidate) for candidate in candidates], dtype=np.int64).T
-    return candidates[least_harmful(harm, lambda index: _first_start(candidates[index]))]
+    return candidates[least_harmful(harm, lambda: np.array([_first_start(each) for each in candidates]))]
 
 
 def _costs(candidate: Preemption) -> tuple[int, int, int, int]:
@@ -190,6 +194,6 @@ def _costs(candidate: Preemption) -> tuple[int, int, int, int]:
     return candidate.pdb_violations, priorities[0], weight, len(priorities)
 
 
-def _first_start(candidate: Preemption) -> datetime:
+def _first_start(candidate: Preemption) -> int:
     highest = max(victim.priority for victim in candidate.victims)
-    return min(started(victim) for victim in candidate.victims if victim.priority == highest)
+    return min(microseconds(victim) for victim in candidate.victims if victim.priority == highest)

@@ -16,7 +16,6 @@ from stowplan.framework.contract import Attempt
 from stowplan.framework.verdict import Words
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.hypothetical import COMES, GONE, PUT_BACK, Moves, Offsets, Signs, code_shapes, offsets_of
-from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 
 #: By row of the table, the nominated pods that must find room there too.
@@ -88,13 +87,20 @@ class _Layout:
         is_gone: Mask = self._signs == GONE
         return is_gone
 
-    def ask(self, count: int) -> Words:
-        """Return the filters' words for the first rows; each must take the pod both with and without nominated ones."""
-        words = self._attempt.suppose(self._first(count).after(self._moves.first(count, self._signs)))
+    def ask(self, count: int, *, again: bool = False) -> Words:
+        """Return the filters' words for the first rows; each must take the pod both with and without nominated ones.
+
+        `again`: all rows were fine when all victims were gone.
+        """
+        if len(self._moves) != count:
+            # Those before them are settled, and stay as they are.
+            self._moves = self._moves.first(count, self._signs)
+            self._nodes = self._nodes.take(self._rows[:count])
+        words = self._attempt.suppose(self._nodes.after(self._moves), again)
         if self._crowd is not None:
             positions, moves = self._crowd.among(count, self._signs)
             if len(positions):
-                crowded = self._attempt.suppose(self._nodes.take(self._rows[positions]).after(moves))
+                crowded = self._attempt.suppose(self._nodes.take(self._rows[positions]).after(moves), again)
                 words[positions] = np.where(crowded != 0, crowded, words[positions])
         return words
 
@@ -103,14 +109,9 @@ class _Layout:
         for turn in range(int(self._lengths.max(initial=0))):
             open_rows = int(np.count_nonzero(self._lengths > turn))
             entries = self._moves.offsets[:open_rows] + turn
-            self._signs[entries] = PUT_BACK
-            is_too_much = self.ask(open_rows) != 0
-            self._signs[entries[is_too_much]] = GONE
-
-    def _first(self, count: int) -> Nodes:
-        if len(self._nodes) != count:
-            self._nodes = self._nodes.take(self._rows[:count])
-        return self._nodes
+            self._moves.turn(slice(open_rows), entries, PUT_BACK)
+            is_too_much = np.flatnonzero(self.ask(open_rows, again=True))
+            self._moves.turn(is_too_much, entries[is_too_much], GONE)
 
 
 class _Crowd:

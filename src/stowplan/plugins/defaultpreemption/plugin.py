@@ -39,6 +39,7 @@ from stowplan.model.pod_group import own_group
 from stowplan.plugins.defaultpreemption import candidate_nodes, group_search
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
 from stowplan.plugins.defaultpreemption.group_search import EVALUATIONS, GroupSearch, is_being_preempted
+from stowplan.plugins.defaultpreemption.placed_columns import PlacedColumns
 from stowplan.plugins.defaultpreemption.search import VictimSearch, budgets_of
 from stowplan.plugins.defaultpreemption.unit_search import UnitSearch
 from stowplan.plugins.defaultpreemption.units import Units
@@ -104,6 +105,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
     def __init__(self, handle: PreemptingHandle, args: DefaultPreemptionArgs = DEFAULT_ARGS) -> None:
         self._handle = handle
         self._args = args
+        self._columns: PlacedColumns | None = None
         gates = handle.feature_gates
         self._has_groups, self._has_trees = has_groups(gates), gates.enabled("CompositePodGroup")
         self._has_group_policies = gates.enabled("PodGroupPreemptionPolicy")
@@ -189,7 +191,9 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
 
     def search(self, pod: Pod, attempt: Attempt) -> Findings:
         """Find the nodes on which room can be made, starting at a random one of those that come into question."""
-        search = VictimSearch(pod, attempt, self._handle)
+        if self._columns is None:
+            self._columns = PlacedColumns(self._handle.pods)
+        search = VictimSearch(pod, attempt, self._handle, self._columns)
         rows = search.potential_rows()
         start = self._handle.draw(len(rows)) if len(rows) else 0
         in_turn, enough = np.roll(rows, -start), self._args.enough(len(rows))

@@ -6,11 +6,11 @@ Rows are dry-run many at a time (`dry_run.py`); what comes out is kept as column
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.framework.contract import Attempt
 from stowplan.framework.handle import Handle, PlacedPod, PreemptingHandle
@@ -18,10 +18,11 @@ from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.kinds import PodDisruptionBudget
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector, SelectorError, compile_label_selector
-from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried
+from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried, Victims
 from stowplan.plugins.defaultpreemption.dry_run import Evictable, NominatedByRow, dry_run
+from stowplan.plugins.defaultpreemption.placed_columns import LaidOutPods, PlacedColumns
 from stowplan.table.columns import Mask, Rows
-from stowplan.table.hypothetical import code_shapes, offsets_of
+from stowplan.table.hypothetical import Offsets, offsets_of, sum_rows
 from stowplan.table.shape import PodShape
 
 NO_VICTIMS = Rejection(("No preemption victims found for incoming pod",), Code.UNRESOLVABLE)
@@ -33,10 +34,10 @@ FEWEST_AT_A_TIME = 100
 class VictimSearch:
     """The search for one pod."""
 
-    def __init__(self, pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> None:
+    def __init__(self, pod: Pod, attempt: Attempt, handle: PreemptingHandle, columns: PlacedColumns) -> None:
         self._pod = pod
         self._attempt = attempt
-        self._pods = handle.pods
+        self._columns = columns
         self._budgets = budgets_of(handle)
         self._nominated = nominated_by_row(pod, attempt, handle)
 
@@ -60,42 +61,42 @@ class VictimSearch:
         return found
 
     def _try(self, rows: Rows, found: Findings) -> None:
-        names = self._attempt.verdict.names
-        evictable = [(row, self._evictable(names[row])) for row in rows.tolist()]
-        found.refuse([row for row, pods in evictable if not pods], NO_VICTIMS)
-        evictable = [(row, pods) for row, pods in evictable if pods]
-        if evictable:
-            found.add(self._dry_run([row for row, _ in evictable], [pods for _, pods in evictable]))
+        places, offsets = self._evictable(rows)
+        lengths = np.diff(offsets)
+        has_some = lengths > 0
+        if not has_some.all():
+            found.refuse(rows[~has_some].tolist(), NO_VICTIMS)
+            rows, offsets = rows[has_some], offsets_of(lengths[has_some])
+        if len(rows):
+            found.add(self._dry_run(rows, places, offsets))
 
-    def _evictable(self, node_name: str) -> Sequence[PlacedPod]:
-        """Return the pods of a node that the pod may evict, the most important first."""
-        pods = self._pods.by_importance(node_name)
-        limit = self._pod.spec.priority
-        if not pods or pods[0].pod.spec.priority < limit:
-            return pods
-        # Sorted by falling priority: everybody from the first of a lower one on.
-        return pods[bisect_right(pods, -limit, key=lambda placed: -placed.pod.spec.priority) :]
+    def _evictable(self, rows: Rows) -> LaidOutPods:
+        """Return the pods of rows that the pod may evict, the most important of each row first."""
+        places, offsets = self._columns.lay_out(rows, self._attempt.verdict.names)
+        is_lower = self._columns.priorities.take(places) < self._pod.spec.priority
+        if is_lower.all():
+            return LaidOutPods(places, offsets)
+        return LaidOutPods(places[is_lower], offsets_of(sum_rows(is_lower.astype(np.int64), offsets)))
 
-    def _dry_run(self, rows: list[int], evictable: list[Sequence[PlacedPod]]) -> Tried:
-        is_over: Mask | None = None
+    def _dry_run(self, rows: Rows, places: NDArray[np.intp], offsets: Offsets) -> Tried:
+        is_over: Mask = np.zeros(len(places), dtype=bool)
         if self._budgets:
-            evictable, is_over = self._in_turn(evictable)
-        pods = list(chain.from_iterable(evictable))
-        shapes, codes = code_shapes([placed.shape for placed in pods])
-        laid_out = Evictable(np.array(rows, dtype=np.intp), shapes, codes, offsets_of(list(map(len, evictable))))
-        result = dry_run(self._attempt, laid_out, self._nominated)
-        return Tried(pods, laid_out, np.zeros(len(pods), dtype=bool) if is_over is None else is_over, result)
+            places, is_over = self._in_turn(places, offsets)
+        evictable = Evictable(rows, *self._columns.shapes_at(places), offsets)
+        result = dry_run(self._attempt, evictable, self._nominated)
+        return Tried(Victims(self._columns, places, is_over), evictable, result)
 
-    def _in_turn(self, evictable: list[Sequence[PlacedPod]]) -> tuple[list[Sequence[PlacedPod]], Mask]:
+    def _in_turn(self, places: NDArray[np.intp], offsets: Offsets) -> tuple[NDArray[np.intp], Mask]:
         """Bring those to the front, node by node, whose eviction violates a budget: they are put back first."""
-        in_turn: list[Sequence[PlacedPod]] = []
+        in_turn: list[int] = []
         is_over: list[bool] = []
-        for pods in evictable:
-            violates = self._budgets.violated_by(pods)
-            order = sorted(range(len(pods)), key=lambda index: not violates[index])
-            in_turn.append([pods[index] for index in order])
+        for start, end in pairwise(offsets.tolist()):
+            own = places[start:end].tolist()
+            violates = self._budgets.violated_by([self._columns.pods[place] for place in own])
+            order = sorted(range(len(own)), key=lambda index: not violates[index])
+            in_turn += [own[index] for index in order]
             is_over += [violates[index] for index in order]
-        return in_turn, np.array(is_over, dtype=bool)
+        return np.array(in_turn, dtype=np.intp), np.array(is_over, dtype=bool)
 
 
 def nominated_by_row(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:

@@ -31,7 +31,6 @@ from stowplan.plugins.dynamicresources.claim_requests import (
     NodeAllocationError,
     RequestSpec,
 )
-from stowplan.plugins.dynamicresources.claims import FindClass
 from stowplan.plugins.dynamicresources.counters import AvailableCounters
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import Inventory, NodeSelectionError, OfferedDevice
@@ -56,14 +55,13 @@ class Allocator:
 
     def __init__(
         self,
-        claims: Sequence[ResourceClaim],
-        find_class: FindClass,
+        claims: Sequence[ClaimRequests],
         inventory: Inventory,
         allocated: AllocatedState,
         cel: CelPrograms,
     ) -> None:
         features = self._features = inventory.features
-        self._claims = [ClaimRequests(index, claim, find_class, features) for index, claim in enumerate(claims)]
+        self._claims = claims
         self._inventory = inventory
         # What a claim needs, if it is the same on every node.
         self._everywhere: list[NodeRequests | None] = [None] * len(self._claims)

@@ -52,6 +52,8 @@ class ClaimTracker:
         # The claims that the cluster shows, and the pods for whose extended resources some of them were made.
         self._known: dict[ClaimKey, str] = {}
         self._made_for: dict[str, ClaimKey] = {}
+        self._with_alternatives: set[ClaimKey] = set()
+        self._alternatives_journal = Journal()
 
     # Reading
 
@@ -60,6 +62,14 @@ class ClaimTracker:
         self.refresh()
         written = self._written.get((namespace, name))
         return written[1] if written is not None else self._listers.get(ResourceClaim, namespace, name)
+
+    @property
+    def have_alternatives(self) -> bool:
+        """Whether any claim has requests with alternatives; what else happens to claims is not noted."""
+        with self._reads.unnoted():
+            self.refresh()
+        self._reads.note(self._alternatives_journal)
+        return bool(self._with_alternatives)
 
     def is_held(self, claim: ResourceClaim) -> bool:
         """Say whether somebody has allocated the claim and is not done with writing what that takes."""
@@ -141,6 +151,7 @@ class ClaimTracker:
         claim = self._listers.get(ResourceClaim, *key)
         self.allocated.count(key, claim)
         self._made_for.pop(self._known.pop(key, ""), None)
+        self._note_alternatives(key, claim)
         if claim is not None:
             self._known[key] = pod_behind(claim)
         uid, written = self._written.get(key, ("", None))
@@ -153,6 +164,15 @@ class ClaimTracker:
             claim = written
         if claim is not None and pod_behind(claim):
             self._made_for[pod_behind(claim)] = key
+
+    def _note_alternatives(self, key: ClaimKey, claim: ResourceClaim | None) -> None:
+        had_some = bool(self._with_alternatives)
+        if claim is not None and any(request.first_available for request in claim.spec.devices.requests):
+            self._with_alternatives.add(key)
+        else:
+            self._with_alternatives.discard(key)
+        if had_some != bool(self._with_alternatives):
+            self._alternatives_journal.mark_all()
 
     def _everything(self) -> Iterable[ClaimKey]:
         """Return every claim that there is, or was when we looked last."""

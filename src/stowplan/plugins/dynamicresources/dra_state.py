@@ -24,7 +24,7 @@ from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources import allocator
 from stowplan.plugins.dynamicresources.allocator import Allocator
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
-from stowplan.plugins.dynamicresources.claim_requests import NodeAllocationError
+from stowplan.plugins.dynamicresources.claim_requests import ClaimRequests, NodeAllocationError
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
 from stowplan.plugins.dynamicresources.claims import request_key
 from stowplan.plugins.dynamicresources.extended_resources import classes_by_resource
@@ -86,15 +86,23 @@ class DRAState:
 
     def refresh_classes(self) -> None:
         """Bring up to date which class serves which resource."""
-        classes = self._listers.version("DeviceClass") if self._serves_resources else 0
+        classes = self._listers.version("DeviceClass")
         if classes != self.version.classes:
             self.served = classes_by_resource(self._listers.list(DeviceClass) if self._serves_resources else ())
             self.version = StateVersion(self.version.slices, classes, self.version.allocated)
 
     def allocator(self, claims: Sequence[ResourceClaim]) -> Allocator:
         """Return who allocates these claims, node by node."""
+        return self.allocator_for(self.requests_of(claims))
+
+    def allocator_for(self, requests: Sequence[ClaimRequests]) -> Allocator:
+        """Return who allocates claims that were read before, while classes were as they are."""
+        return Allocator(requests, self.inventory, self._claims.allocated.state, self._cel)
+
+    def requests_of(self, claims: Sequence[ResourceClaim]) -> list[ClaimRequests]:
+        """Read the requests of claims, with their classes as these are now."""
         find_class = partial(self._listers.get, DeviceClass, "")
-        return Allocator(claims, find_class, self.inventory, self._claims.allocated.state, self._cel)
+        return [ClaimRequests(index, claim, find_class, self.features) for index, claim in enumerate(claims)]
 
     def allocations(self, claims: Sequence[ResourceClaim]) -> NodeAllocations:
         """Return what allocating claims, or others that request the same, came to on each node."""
@@ -140,6 +148,8 @@ class NodeAllocations:
         self._claims = tuple(claims)
         self._state = state
         self._version = StateVersion()
+        #: As long as the classes are the same.
+        self._requests: list[ClaimRequests] | None = None
         self._code_of: Mapping[Any, int] | None = None
         self._verdicts: Verdicts = np.zeros(0, dtype=np.int16)
         self._scores: Scores = np.zeros(0, dtype=np.int64)
@@ -162,6 +172,8 @@ class NodeAllocations:
         if before == now:
             return
         touched = self._state.nodes_touched(before)
+        if before.classes != now.classes:
+            self._requests = None
         if touched is None or before.classes != now.classes:
             self._verdicts[:] = UNKNOWN
             self._asked.clear()
@@ -185,7 +197,9 @@ class NodeAllocations:
         return coded.codes
 
     def _ask(self, nodes: Nodes, positions: list[int], codes: Codes) -> None:
-        allocate = self._state.allocator(self._claims).allocate
+        if self._requests is None:
+            self._requests = self._state.requests_of(self._claims)
+        allocate = self._state.allocator_for(self._requests).allocate
         for position in positions:
             node, code = nodes.node(position), int(codes[position])
             try:

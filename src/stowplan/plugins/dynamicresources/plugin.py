@@ -172,7 +172,8 @@ class DynamicResources(
         yield from (refused for refused in state.rejections(nodes) if np.count_nonzero(refused.mask))
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
-        if pod.spec.resource_claims and self._state.features.prioritized_list:
+        # Every pod that is placed changes claims, but seldom whether there are any alternatives.
+        if pod.spec.resource_claims and self._state.features.prioritized_list and self._claims.have_alternatives:
             own = pod_claims.usable_claims(pod, self._claims)
             if any(request.first_available for claim in own for request in claim.spec.devices.requests):
                 return self._prepare(self._resolve(pod, nodes)).scores(nodes)

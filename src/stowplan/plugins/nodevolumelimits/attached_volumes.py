@@ -32,6 +32,8 @@ NO_LIMIT: Final = 1 << 62
 #: Stands for the CSINode itself among the drivers that are registered there.
 ANY_DRIVER: Final = ""
 FIRST_CAPACITY: Final = 64
+#: A volume that is used on more rows than this is taken to matter on one of them.
+FEW_ROWS: Final = 8
 _NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 
@@ -56,6 +58,18 @@ class AttachedVolumes:
         self._csi_nodes.take()
         for row in range(len(holding.row_of)):
             self._derive(row)
+
+    def decides(self, volume: CSIVolume, wanted: int) -> bool:
+        """Say whether a row might take a pod only because a volume, of so many that the pod wants, is used there.
+
+        Where there is room for all of them, it does not matter that one is there already.
+        """
+        rows, driver = self._rows_with.get(volume), volume.driver
+        if not rows:
+            return False
+        return len(rows) > FEW_ROWS or any(
+            self.counts.on(row)[driver] + wanted > self.limits.on(row).get(driver, NO_LIMIT) for row in rows
+        )
 
     def rows_with(self, volume: CSIVolume) -> Set[int]:
         """Return the rows where pods use a volume."""

@@ -6,18 +6,21 @@ the class the volume is to be of; `Resolutions` remembers the answers for `attac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
-from typing import Final, NamedTuple, assert_never
+from typing import Any, Final, NamedTuple, assert_never
 
 import msgspec
 
 from stowplan.framework.handle import Listers, RecentChanges
+from stowplan.framework.kept.incremental import Incremental
 from stowplan.model.pod import Pod
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from stowplan.model.volumes import Volume
 from stowplan.plugins import volume_sources
 from stowplan.plugins.volume_sources import CSIVolume, class_of_claim
+from stowplan.table.columns import NO_ROWS, Rows
+from stowplan.table.nodes import Nodes
 
 CLAIM: Final = "PersistentVolumeClaim"
 VOLUME: Final = "PersistentVolume"
@@ -28,25 +31,41 @@ _TO_COME: Final = "\0to come for "
 ObjectKey = tuple[str, str, str]
 
 
-def wanted_by(pod: Pod, listers: Listers) -> PodCSIVolumes:
-    """Find out what the volumes of a pod come to."""
+def wanted_by(pod: Pod, listers: Listers, is_named: IsNamed) -> PodCSIVolumes:
+    """Find out what the volumes of a pod come to; `is_named` says which of them are told apart."""
     found = [resolve(reference, listers) for reference in POD_VOLUMES.things(pod)]
-    wanted = _wanted(found)
+    wanted = _wanted(found, is_named)
     own = [each for each in found if not each.is_migrated]
-    return PodCSIVolumes(wanted, wanted if len(own) == len(found) else _wanted(own))
+    return PodCSIVolumes(wanted, wanted if len(own) == len(found) else _wanted(own, is_named))
 
 
-class PodCSIVolumes(NamedTuple):
+#: Says whether it matters which volume it is that a pod wants, of so many of its driver.
+IsNamed = Callable[[CSIVolume, int], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class PodCSIVolumes(Incremental):
     """What a pod wants where there is a CSINode, and where there is none: disks that were taken over do not count."""
 
     registered: DriverVolumes
     bare: DriverVolumes
 
+    def changed_rows(self, before: Any, nodes: Nodes) -> Rows | None:
+        return NO_ROWS if self == before else None
+
+
+class WantedVolumes(NamedTuple):
+    """Volumes of one driver: so many, whichever they are, and those of which it matters that some pod uses them."""
+
+    driver: str
+    nameless: int
+    named: frozenset[CSIVolume]
+
 
 class DriverVolumes(NamedTuple):
     """The volumes of a pod by driver; or that one of its claims is missing, or an error that ends the attempt."""
 
-    by_driver: tuple[tuple[str, frozenset[CSIVolume]], ...] = ()
+    by_driver: tuple[WantedVolumes, ...] = ()
     missing: str = ""
     error: str = ""
 
@@ -56,14 +75,19 @@ class DriverVolumes(NamedTuple):
         return not (self.missing or self.error)
 
 
-def _wanted(found: Iterable[Resolution]) -> DriverVolumes:
+def _wanted(found: Iterable[Resolution], is_named: IsNamed) -> DriverVolumes:
     volumes: dict[str, set[CSIVolume]] = {}
     for each in found:
         if each.problem:
             return DriverVolumes(missing=each.problem) if each.is_missing else DriverVolumes(error=each.problem)
         if each.volume is not None:
             volumes.setdefault(each.volume.driver, set()).add(each.volume)
-    return DriverVolumes(tuple((driver, frozenset(volumes[driver])) for driver in sorted(volumes)))
+    return DriverVolumes(tuple([_of_driver(driver, volumes[driver], is_named) for driver in sorted(volumes)]))
+
+
+def _of_driver(driver: str, volumes: set[CSIVolume], is_named: IsNamed) -> WantedVolumes:
+    named = frozenset([volume for volume in volumes if is_named(volume, len(volumes))])
+    return WantedVolumes(driver, len(volumes) - len(named), named)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
 from stowplan.framework.handle import Handle
+from stowplan.framework.profile import TellsVolumesApart
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.storage import CSIDriver, CSINode, VolumeAttachment
@@ -23,7 +24,13 @@ from stowplan.plugins.nodevolumelimits.attached_volumes import (
     VolumesOnNode,
     limits_of,
 )
-from stowplan.plugins.nodevolumelimits.csi_volumes import POD_VOLUMES, DriverVolumes, PodCSIVolumes, wanted_by
+from stowplan.plugins.nodevolumelimits.csi_volumes import (
+    POD_VOLUMES,
+    DriverVolumes,
+    PodCSIVolumes,
+    WantedVolumes,
+    wanted_by,
+)
 from stowplan.plugins.volume_sources import CSIVolume, is_own_claim, plugin_of
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.counts import Holding
@@ -32,7 +39,7 @@ from stowplan.table.nodes import Nodes
 LIMIT_REASON: Final = "node(s) exceed max volume count"
 
 
-class NodeVolumeLimits(PreFilter, Filter, Requeue):
+class NodeVolumeLimits(TellsVolumesApart, PreFilter, Filter, Requeue):
     """A node can attach so many volumes of a driver: those of its pods, those still attached, and those of the pod.
 
     Rejects: nodes where more volumes of a driver would be attached than its CSINode allows. Each volume counts once,
@@ -65,19 +72,26 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
         self._attached: AttachedVolumes | None = None
 
     def sign(self, pod: Pod) -> Hashable:
-        is_named = any(volume.ephemeral is not None for volume in pod.spec.volumes)
-        return (pod.name, pod.uid) if is_named else None
+        """Pods differ by how many volumes of which driver they want; by which, only where that matters."""
+        if not any(map(_is_attached, pod.spec.volumes)):
+            return None
+        # Before the first look at the nodes nobody knows who uses what.
+        attached = self._attached
+        is_known = attached is not None and attached.refresh()
+        return wanted_by(pod, self._listers, attached.decides if attached is not None and is_known else _always)
 
     def pre_filter(self, pod: Pod, nodes: Nodes) -> PodCSIVolumes | Skip:
         if not any(map(_is_attached, pod.spec.volumes)):
             return SKIP
-        return wanted_by(pod, self._listers)
+        return wanted_by(pod, self._listers, self._up_to_date(nodes.holding(POD_VOLUMES)).decides)
 
     def filter(self, pod: Pod, nodes: Nodes, state: PodCSIVolumes | None) -> Iterator[Reject]:
         # It can be listed for Filter alone; then nothing is prepared.
         wanted = state if state is not None else self.pre_filter(pod, nodes)
         if not isinstance(wanted, Skip):
-            yield from self._rejections(nodes, wanted)
+            # Of the pods that are supposed to come, some may use the same volumes.
+            named = wanted_by(pod, self._listers, _always) if nodes.is_hypothetical else wanted
+            yield from self._rejections(nodes, named)
 
     def _rejections(self, nodes: Nodes, state: PodCSIVolumes) -> Iterator[Reject]:
         limits = NodeLimits(self._up_to_date(nodes.holding(POD_VOLUMES)), nodes)
@@ -120,7 +134,7 @@ class NodeVolumeLimits(PreFilter, Filter, Requeue):
     def _needed(self, wanted: DriverVolumes) -> list[str]:
         """Return the drivers that must be installed on a node for pods with their volumes to go there."""
         drivers = wanted.by_driver if self._wants_drivers else ()
-        found = [self._listers.get(CSIDriver, "", driver) for driver, _ in drivers]
+        found = [self._listers.get(CSIDriver, "", each.driver) for each in drivers]
         return [each.name for each in found if each is not None and each.spec.prevent_pod_scheduling_if_missing]
 
     def _up_to_date(self, holding: Holding) -> AttachedVolumes:
@@ -160,27 +174,28 @@ class NodeLimits:
         found: Mask = self._of(self._attached.registered, driver) > 0
         return found
 
-    def is_short(self, wanted: Iterable[tuple[str, Set[CSIVolume]]]) -> Mask:
+    def is_short(self, wanted: Iterable[WantedVolumes]) -> Mask:
         """Say on which rows the volumes, given by driver, cannot all be attached.
 
         Those that pods there use already cost nothing; those that are attached without a pod do, as upstream has it.
         """
         is_short = np.zeros(self._count, dtype=bool)
-        for driver, volumes in wanted:
-            if self._attached.limits.has(driver):
-                is_short |= self._exceeds(driver, volumes)
+        for volumes in wanted:
+            if self._attached.limits.has(volumes.driver):
+                is_short |= self._exceeds(volumes)
         return is_short
 
-    def _exceeds(self, driver: str, wanted: Set[CSIVolume]) -> Mask:
+    def _exceeds(self, wanted: WantedVolumes) -> Mask:
+        driver, amount = wanted.driver, wanted.nameless + len(wanted.named)
         counts, limits = self._of(self._attached.counts, driver), self._of(self._attached.limits, driver)
-        used = self._count_used(wanted)
+        used = self._count_used(wanted.named)
         if used is None and not self._supposed:
-            is_over: Mask = counts + len(wanted) > limits
+            is_over: Mask = counts + amount > limits
             return is_over
-        new = np.full(len(counts), len(wanted)) if used is None else len(wanted) - used
+        new = np.full(len(counts), amount) if used is None else amount - used
         total = counts + new
         for position, contents in self._supposed.items():
-            new[position] = len(wanted - contents.used)
+            new[position] = amount - len(wanted.named & contents.used)
             total[position] = contents.counts()[driver] + new[position]
         exceeds: Mask = (new > 0) & (total > limits)
         return exceeds
@@ -213,6 +228,10 @@ class NodeLimits:
         for rows in users:
             used[list(rows)] += 1
         return used if self._rows is None else used[self._rows]
+
+
+def _always(volume: CSIVolume, wanted: int) -> bool:
+    return True
 
 
 def _attaches_more(pod: Pod, old: CSINode, new: CSINode) -> bool:

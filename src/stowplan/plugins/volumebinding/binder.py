@@ -7,18 +7,28 @@ there. `capacity_scores` tells how well the space that claims would take is used
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from stowplan.framework.handle import Listers
+from stowplan.framework.kept.incremental import Incremental
 from stowplan.model.storage import PersistentVolume, PersistentVolumeClaim
 from stowplan.plugins.volumebinding.available_volumes import AvailableVolumes, ClassVolumes, request_of
-from stowplan.plugins.volumebinding.node_affinity import NOTHING, Migrations, Ranks, admitted, nothing, required
+from stowplan.plugins.volumebinding.node_affinity import (
+    NOTHING,
+    Migrations,
+    Ranks,
+    admitted,
+    nothing,
+    reach_of,
+    required,
+)
 from stowplan.plugins.volumebinding.pod_volumes import SELECTED_NODE, PodVolumeClaims, PodVolumes
 from stowplan.plugins.volumebinding.provisioning import Provision, StorageCapacities, provision_for
-from stowplan.table.columns import Mask
+from stowplan.table.columns import NO_ROWS, Mask, Rows
 from stowplan.table.nodes import Nodes
 
 
@@ -71,7 +81,7 @@ class VolumeBinder:
         for volume in volumes:
             if volume is None:
                 return is_out_of_reach, ~is_out_of_reach, error
-            if self.migrations.is_within_reach(volume):
+            if reach_of(volume) is None:
                 continue
             is_asked = ~is_out_of_reach if nodes.asked is None else nodes.asked & ~is_out_of_reach
             error = error or self.migrations.error(volume, nodes, is_asked)
@@ -79,14 +89,24 @@ class VolumeBinder:
         return is_out_of_reach, np.zeros(len(nodes), dtype=bool), error
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeNeeds:
+@dataclass(frozen=True, slots=True, eq=False)
+class VolumeNeeds(Incremental):
     """What the volumes of a pod ask of nodes, as things stand."""
 
     #: The volumes of bound claims; None where there is no such volume.
     bound: tuple[PersistentVolume | None, ...] = ()
     #: Those whose volume is being made first, then the smallest first.
     delayed: tuple[DelayedClaim, ...] = ()
+
+    @property
+    def reaches(self) -> tuple[Hashable, ...]:
+        """All that decides where the volumes of bound claims can be reached, in their order."""
+        return tuple([None if volume is None else (reach_of(volume),) for volume in self.bound])
+
+    def changed_rows(self, before: Any, nodes: Nodes) -> Rows | None:
+        if self.delayed or before.delayed:
+            return None
+        return NO_ROWS if self.reaches == before.reaches else None
 
 
 @dataclass(frozen=True, slots=True)

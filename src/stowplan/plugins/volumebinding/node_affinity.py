@@ -11,7 +11,7 @@ value of one label. `NodeIndex` puts them in order by that value once, and finds
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -45,6 +45,8 @@ MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 Ranks = NDArray[np.int64]
 #: The rank where there is none; larger than any.
 NOTHING: Final = 2**63 - 1
+#: The labels of a volume by which a driver that takes over its disk knows where it is.
+_PLACES: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
 _EQUALITY: Final = (selectors.IN, selectors.EQUALS, selectors.DOUBLE_EQUALS)
 
 
@@ -66,6 +68,15 @@ def admitted(selector: CompiledNodeSelector | None, nodes: Nodes) -> Mask:
     return np.ones(len(nodes), dtype=bool) if selector is None else node_match.selected(selector, nodes)
 
 
+def reach_of(volume: PersistentVolume) -> Hashable:
+    """Return all that decides from which nodes a volume can be reached; None if it can from any, whatever there are."""
+    affinity, plugin = volume.spec.node_affinity, plugin_of(volume.spec)
+    if plugin is None:
+        return affinity
+    labels = volume.metadata.labels
+    return affinity, plugin, tuple([labels.get(key) for key in _PLACES]), problem_of(volume)
+
+
 class Migrations:
     """Knows on which nodes a plugin has been taken over; derived anew when a `CSINode` has changed."""
 
@@ -76,19 +87,14 @@ class Migrations:
 
     def admitted(self, volume: PersistentVolume, nodes: Nodes) -> Mask:
         """Say which rows a volume can be reached from, by the driver's labels where it has taken over."""
-        mask = admitted(required(volume), nodes)
-        plugin = plugin_of(volume.spec)
+        own, plugin = required(volume), plugin_of(volume.spec)
+        mask = admitted(own, nodes)
         if plugin is None or not plugin.zone_label:
             return mask
-        is_migrated = nodes.with_names(self._nodes(plugin))
-        if not is_migrated.any():
+        names, translated = self._nodes(plugin), _translated(volume, plugin.zone_label)
+        if not names or translated is own:
             return mask
-        return np.where(is_migrated, admitted(_translated(volume, plugin.zone_label), nodes), mask)
-
-    @staticmethod
-    def is_within_reach(volume: PersistentVolume) -> bool:
-        """Say whether a volume can be reached from every node, whatever nodes there are."""
-        return volume.spec.node_affinity is None and plugin_of(volume.spec) is None
+        return np.where(nodes.with_names(names), admitted(translated, nodes), mask)
 
     def error(self, volume: PersistentVolume, nodes: Nodes, among: Mask) -> str:
         """Return why a volume cannot be taken over on one of some rows where it should be, "" if it can."""

@@ -31,6 +31,7 @@ from stowplan.framework.contract import (
     reject,
 )
 from stowplan.framework.handle import PreparingHandle
+from stowplan.framework.profile import TellsVolumesApart
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
@@ -45,7 +46,6 @@ from stowplan.plugins.volumebinding.pod_volumes import (
     UnusableClaimError,
     VolumeBindingError,
     find_claims,
-    has_ephemeral_claim,
     key_of,
 )
 from stowplan.plugins.volumebinding.provisioning import largest_volume
@@ -91,7 +91,7 @@ class VolumeBindingArgs(PluginArgs, frozen=True):
 DEFAULT_ARGS: Final = VolumeBindingArgs()
 
 
-class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeue):
+class VolumeBinding(TellsVolumesApart, PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeue):
     """A pod runs where all its claims have a volume within reach, or can get one.
 
     Rejects: nodes that a volume of a bound claim cannot be reached from; nodes where a claim that waits for its first
@@ -136,7 +136,16 @@ class VolumeBinding(PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeu
         self._pod_volumes: dict[str, PodVolumes] = {}
 
     def sign(self, pod: Pod) -> Hashable:
-        return (pod.name, pod.uid) if has_ephemeral_claim(pod) else None
+        """Pods differ by where the volumes of their claims can be reached; by which claims, if some have none yet."""
+        try:
+            claims = find_claims(pod, self._listers)
+        except UnusableClaimError as error:
+            return str(error)
+        if claims.immediate:
+            return UNBOUND_REASON
+        if claims.delayed:
+            return tuple([(claim.namespace, claim.name) for claim in (*claims.bound, *claims.delayed)])
+        return self._binder.needs_of(claims).reaches if claims.bound else None
 
     def events(self) -> tuple[Awaited, ...]:
         return (

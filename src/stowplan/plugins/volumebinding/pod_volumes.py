@@ -47,11 +47,6 @@ def find_claims(pod: Pod, listers: Listers) -> PodVolumeClaims:
     return PodVolumeClaims(tuple(bound), tuple(delayed), tuple(immediate))
 
 
-def has_ephemeral_claim(pod: Pod) -> bool:
-    """Say whether a claim of the pod bears its name."""
-    return any(is_ephemeral for _, is_ephemeral in all_claim_names(pod))
-
-
 class PodVolumeClaims(NamedTuple):
     """Claims that have their volume, those that get one when a node is chosen, and those for which others see to it."""
 

@@ -17,6 +17,7 @@ from stowplan.model.meta import ApiObject, Condition, LabelSelector, NamespacedM
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
+from stowplan.plugins.defaultpreemption.placed_columns import PlacedColumns
 from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.testing import make_node, make_pod
 
@@ -71,7 +72,7 @@ def attempt(cluster: Cluster, pod: Pod) -> Attempt:
 
 def search(cluster: Cluster, pod: Pod, enough: int = 100) -> Findings:
     """Search all nodes that come into question, in the order they were added."""
-    search = VictimSearch(pod, attempt(cluster, pod), cluster.handle)
+    search = VictimSearch(pod, attempt(cluster, pod), cluster.handle, PlacedColumns(cluster.handle.pods))
     return search.run(search.potential_rows(), enough)
 
 

@@ -11,6 +11,7 @@ from stowplan.framework.handle import PlacedPod, PlacedPods
 from stowplan.framework.verdict import Words
 from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
+from stowplan.plugins.defaultpreemption.placed_columns import PlacedColumns
 from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
@@ -87,11 +88,12 @@ def test_a_row_is_settled_once_the_pod_does_not_fit_without_victims() -> None:
     attempt = crowded.attempt(cluster, crowded.urgent("2"))
     asked: list[int] = []
 
-    def counting(nodes: Nodes) -> Words:
+    def counting(nodes: Nodes, have_passed: bool = False) -> Words:
         asked.append(len(nodes))
-        return attempt.suppose(nodes)
+        return attempt.suppose(nodes, have_passed)
 
-    search = VictimSearch(crowded.urgent("2"), Attempt(attempt.verdict, attempt.nodes, counting), cluster.handle)
+    counted = Attempt(attempt.verdict, attempt.nodes, counting)
+    search = VictimSearch(crowded.urgent("2"), counted, cluster.handle, PlacedColumns(cluster.handle.pods))
     found = search.run(search.potential_rows(), 100)
     assert [each.node_name for each in found.candidates] == ["a"]
     assert asked == [2, 1]

@@ -9,6 +9,7 @@ import pytest
 from stowplan.framework.contract import refuse
 from stowplan.model.meta import ApiObject
 from stowplan.model.pod import Pod
+from stowplan.plugins.defaultpreemption.placed_columns import PlacedColumns
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
 from stowplan.plugins.defaultpreemption.search import VictimSearch
 from stowplan.testing import make_node, make_pod
@@ -180,5 +181,6 @@ def test_a_pod_refused_as_a_whole_has_nowhere_to_try() -> None:
     cluster = crowded.cluster_of(node("a"), placed("a1", "a", cpu="4"))
     attempt = crowded.attempt(cluster, urgent())
     refused = replace(attempt, verdict=replace(attempt.verdict, pre_filter=refuse("no")))
-    assert VictimSearch(urgent(), attempt, cluster.handle).potential_rows().tolist() == [0]
-    assert VictimSearch(urgent(), refused, cluster.handle).potential_rows().tolist() == []
+    columns = PlacedColumns(cluster.handle.pods)
+    assert VictimSearch(urgent(), attempt, cluster.handle, columns).potential_rows().tolist() == [0]
+    assert VictimSearch(urgent(), refused, cluster.handle, columns).potential_rows().tolist() == []

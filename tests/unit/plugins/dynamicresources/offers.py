@@ -39,6 +39,7 @@ from stowplan.model.quantity import Quantity
 from stowplan.plugins.dynamicresources.allocated_devices import AllocatedState, DeviceId
 from stowplan.plugins.dynamicresources.allocator import Allocator
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
+from stowplan.plugins.dynamicresources.claim_requests import ClaimRequests
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.pools import Inventory, OfferedDevice
 
@@ -182,7 +183,8 @@ def allocator(
     features = features or Features()
     inventory = Inventory(slices, features)
     known = {"any": ANY_CLASS, **(classes or {})}
-    return Allocator(claims, known.get, inventory, in_use or AllocatedState(), CelPrograms(features))
+    requests = [ClaimRequests(index, claim, known.get, features) for index, claim in enumerate(claims)]
+    return Allocator(requests, inventory, in_use or AllocatedState(), CelPrograms(features))
 
 
 def given(results: tuple[AllocationResult, ...] | None) -> list[str] | None:

@@ -26,17 +26,17 @@ def node(name: str, **labels: str) -> Node:
 class Watched(DRAState):
     """Notes which nodes are asked."""
 
-    def allocator(self, claims: Any) -> Any:
-        return self if claims else None
+    def allocator_for(self, requests: Any) -> Any:
+        return self if requests else None
 
     def __init__(self, handle: LocalHandle) -> None:
         super().__init__(handle, of_seconds(10))
         self.asked: list[str] = []
-        self._answering = super().allocator
+        self._answering = super().allocator_for
 
     def allocate(self, found: Node, is_late: Any) -> Any:
         self.asked.append(found.name)
-        return self._answering([claim("claim", exactly(2))]).allocate(found)
+        return self._answering(self.requests_of([claim("claim", exactly(2))])).allocate(found)
 
 
 class Stage:

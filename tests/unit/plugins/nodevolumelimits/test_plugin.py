@@ -11,6 +11,7 @@ from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.contract import SKIP
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
+from stowplan.plugins.nodevolumelimits.attached_volumes import FEW_ROWS
 from stowplan.plugins.nodevolumelimits.plugin import NodeVolumeLimits
 from stowplan.testing import LocalHandle, check_plugin
 from tests.unit.plugins.small_cluster import Refusals, SmallCluster, make_node
@@ -328,6 +329,41 @@ def test_objects_that_change_are_followed() -> None:
     assert cluster.refusals(plugin, wanting) == {"node": FULL}
     handle.listers.remove("VolumeAttachment", "", "node-extra")
     assert cluster.refusals(plugin, wanting) == {}
+
+
+def test_pods_differ_by_how_many_volumes_of_a_driver_they_want_and_by_which_only_where_that_may_matter() -> None:
+    cluster = SmallCluster(make_node("full"), make_node("free"))
+    cluster.place("full", pod("user", "tight"), pod("another", "tight-too"))
+    cluster.place("free", pod("third", "loose"))
+    claims = bound("one", "two", "tight", "tight-too", "loose")
+    handle = LocalHandle(*claims, *bound("other", driver=PD), csi_node("full", ebs=2), csi_node("free", ebs=2))
+    plugin = NodeVolumeLimits(handle)
+    # Who uses what is known from the first look at the nodes.
+    cluster.refusals(plugin, pod("first", "one"))
+    signed = {name: plugin.sign(pod("pod", name)) for name in ("one", "two", "tight", "tight-too", "loose", "other")}
+    assert signed["one"] == signed["two"] == signed["loose"]
+    apart = [signed[name] for name in ("one", "tight", "tight-too", "other")]
+    assert len({*apart, plugin.sign(pod("pod", "one", "two")), plugin.sign(pod("pod", "gone"))}) == 6
+    # Two volumes more would be one too many.
+    assert plugin.sign(pod("pod", "loose", "one")) != plugin.sign(pod("pod", "one", "two"))
+
+
+def test_a_volume_that_is_used_on_many_nodes_is_known_by_name() -> None:
+    names = [f"n{number}" for number in range(FEW_ROWS + 1)]
+    cluster = SmallCluster(*map(make_node, names))
+    plugin = NodeVolumeLimits(LocalHandle(*bound("everywhere", "own")))
+    for number, name in enumerate(names):
+        cluster.place(name, pod(f"user-{number}", "everywhere"))
+    cluster.refusals(plugin, pod("first", "own"))
+    assert plugin.sign(pod("pod", "everywhere")) != plugin.sign(pod("pod", "own"))
+
+
+def test_a_volume_that_nobody_uses_may_be_one_that_a_pod_brings_that_is_supposed_to_come() -> None:
+    cluster = SmallCluster(make_node("node"))
+    plugin = NodeVolumeLimits(LocalHandle(*bound("shared", "own"), csi_node("node", ebs=1)))
+    coming = cluster.suppose("node", added=(pod("coming", "shared"),))
+    assert cluster.refusals(plugin, pod("pod", "shared"), coming) == {}
+    assert cluster.refusals(plugin, pod("pod", "own"), coming) == {"node": FULL}
 
 
 def test_it_keeps_the_contract() -> None:

@@ -306,10 +306,36 @@ def test_it_keeps_the_contract() -> None:
     check_plugin(VolumeBinding(scoring), pods=pods)
 
 
-def test_the_name_of_a_pod_decides_if_a_claim_bears_it() -> None:
-    plugin = VolumeBinding(LocalHandle())
-    assert plugin.sign(user_of("data")) is None
-    assert plugin.sign(ephemeral_user("web")) == ("web", "uid-of-web")
+def test_pods_differ_by_where_their_volumes_can_be_reached_not_by_what_they_are_called() -> None:
+    east = affinity([where(ZONE, "zone-0")])
+    free = [bound("one", "free-1"), volume("free-1"), bound("two", "free-2"), volume("free-2")]
+    tied = [bound(name, f"of-{name}") for name in ("three", "four")]
+    disks = [volume(f"of-{name}", nodeAffinity=east) for name in ("three", "four")]
+    plugin = VolumeBinding(LocalHandle(*free, *tied, *disks))
+    one, two, three, four = (plugin.sign(user_of(name, name=name)) for name in ("one", "two", "three", "four"))
+    assert one == two
+    assert three == four
+    assert one != three
+
+
+@pytest.mark.parametrize(
+    ("objects", "pods"),
+    [
+        pytest.param([], [user_of("one"), user_of("two")], id="claims that are missing are told by name"),
+        pytest.param(
+            [claim("one"), claim("two"), storage_class()], [user_of("one"), user_of("two")], id="claims that wait"
+        ),
+        pytest.param([], [ephemeral_user("one"), ephemeral_user("two")], id="claims that are about to be made"),
+        pytest.param(
+            [bound("one", "here"), volume("here"), bound("two", "gone")],
+            [user_of("one"), user_of("two")],
+            id="a volume that is missing is not one that can be reached from everywhere",
+        ),
+    ],
+)
+def test_pods_differ_by_claims_that_are_not_bound(objects: list[Any], pods: list[Pod]) -> None:
+    plugin = VolumeBinding(LocalHandle(*objects))
+    assert plugin.sign(pods[0]) != plugin.sign(pods[1])
 
 
 def test_it_awaits_what_may_help_a_claim() -> None:
