@@ -14,16 +14,11 @@ from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework import changes, contract, plugin_faults
 from stowplan.framework.changes import ANYTHING, NODE, Action
 from stowplan.framework.contract import POINTS, Awaited, PlacementFeasible, Plugin, Requeue
-from stowplan.framework.kept.incremental import TellsApart
 from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
 from stowplan.table.shape import names_of_claims
-
-
-class TellsVolumesApart(TellsApart):
-    """A plugin that tells pods apart by their volumes, and is not asked about pods that have none."""
 
 
 @dataclass(frozen=True, slots=True)

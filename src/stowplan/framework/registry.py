@@ -27,10 +27,10 @@ from stowplan.config.types import ListedPlugin, PluginConfig, Plugins, PluginSet
 from stowplan.framework import plugin_class, plugin_faults
 from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Score, ScoreNode
 from stowplan.framework.handle import Handle
-from stowplan.framework.kept.incremental import TellsApart
+from stowplan.framework.kept.incremental import TellsApart, TellsVolumesApart
 from stowplan.framework.per_node import EachNodeFilter, EachNodeScore
 from stowplan.framework.plugin_class import points_of
-from stowplan.framework.profile import WEIGHED, Profile, TellsVolumesApart, problem_with_events
+from stowplan.framework.profile import WEIGHED, Profile, problem_with_events
 
 GROUP = "stowplan.plugins"
 T = TypeVar("T", ListedPlugin, PluginConfig)
@@ -105,13 +105,14 @@ class Registry:
         plain: dict[str, Any] = {
             point: tuple(at[point] if point in WEIGHED else (plugin for plugin, _ in at[point])) for point in POINTS
         }
-        tell_apart = [plugin for plugin in instances.values() if isinstance(plugin, TellsApart)]
+        by_volumes = [plugin for plugin in instances.values() if isinstance(plugin, TellsVolumesApart)]
+        otherwise = [plugin for plugin in instances.values() if isinstance(plugin, TellsApart)]
         return Profile(
             name=config.scheduler_name,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
             foreign=tuple(plugin for name, plugin in instances.items() if name not in self._in_tree),
-            signing=tuple(plugin for plugin in tell_apart if not isinstance(plugin, TellsVolumesApart)),
-            signing_volumes=tuple(plugin for plugin in instances.values() if isinstance(plugin, TellsVolumesApart)),
+            signing=tuple(plugin for plugin in otherwise if plugin not in by_volumes),
+            signing_volumes=tuple(by_volumes),
             gates=handle.feature_gates,
             **plain,
         )

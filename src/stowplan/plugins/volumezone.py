@@ -12,8 +12,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, refuse, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.kept.incremental import Incremental
-from stowplan.framework.profile import TellsVolumesApart
+from stowplan.framework.kept.incremental import Incremental, TellsVolumesApart
 from stowplan.framework.verdict import Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod

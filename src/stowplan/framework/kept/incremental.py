@@ -84,3 +84,7 @@ class TellsApart:
     @abstractmethod
     def sign(self, pod: Pod) -> Hashable:
         """Return what tells pods apart; asked for every pod, so it should cost next to nothing for most of them."""
+
+
+class TellsVolumesApart(TellsApart):
+    """A plugin that tells pods apart by their volumes, and is not asked about pods that have none."""

@@ -12,7 +12,7 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import SKIP, Awaited, Filter, PreFilter, Reject, Requeue, Skip, reject
 from stowplan.framework.handle import Handle
-from stowplan.framework.profile import TellsVolumesApart
+from stowplan.framework.kept.incremental import TellsVolumesApart
 from stowplan.framework.verdict import WordedError
 from stowplan.model.pod import Pod
 from stowplan.model.storage import CSIDriver, CSINode, VolumeAttachment

@@ -31,7 +31,7 @@ from stowplan.framework.contract import (
     reject,
 )
 from stowplan.framework.handle import PreparingHandle
-from stowplan.framework.profile import TellsVolumesApart
+from stowplan.framework.kept.incremental import TellsVolumesApart
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
