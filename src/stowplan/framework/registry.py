@@ -105,8 +105,8 @@ class Registry:
         plain: dict[str, Any] = {
             point: tuple(at[point] if point in WEIGHED else (plugin for plugin, _ in at[point])) for point in POINTS
         }
-        by_volumes = [plugin for plugin in instances.values() if isinstance(plugin, TellsVolumesApart)]
-        otherwise = [plugin for plugin in instances.values() if isinstance(plugin, TellsApart)]
+        by_volumes: list[Plugin] = [plugin for plugin in instances.values() if isinstance(plugin, TellsVolumesApart)]
+        otherwise: list[Plugin] = [plugin for plugin in instances.values() if isinstance(plugin, TellsApart)]
         return Profile(
             name=config.scheduler_name,
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score,
