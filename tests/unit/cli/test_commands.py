@@ -57,7 +57,7 @@ def test_version() -> None:
         (("config", "chek"), "No such command 'chek'; did you mean check?"),
         (
             ("zzz",),
-            "No such command 'zzz'; there are: run, up, schedule, explain, queue, nodes, config, version",
+            "No such command 'zzz'; there are: run, up, schedule, explain, queue, nodes, bench, config, version",
         ),
     ],
 )
