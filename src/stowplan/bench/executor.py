@@ -263,6 +263,8 @@ class Executor:
             while not goal.is_reached:
                 self.progress = (what, goal.count, goal.wanted)
                 with_fault = self._fault or self._scheduler.fault
+                if isinstance(with_fault, WorkloadError):
+                    raise with_fault
                 if with_fault is not None:
                     raise WorkloadError(f"the scheduler has ended: {with_fault!r}")
                 await goal.next(_LOOK_SECONDS)

@@ -92,9 +92,12 @@ class RemoteApi:
         return found
 
     def update(self, found: Any) -> Any:
-        known = self.known(found)
-        if not isinstance(found, Pod):
-            self.objects[type(found)][key_of(found)] = found
+        known, key = self.known(found), key_of(found)
+        kept: dict[str, Any] = self.made_pods if isinstance(found, Pod) else self.objects[type(found)]
+        if isinstance(found, Pod) and key in kept:
+            # What admission added to it, such as the volume of its account, is not for us to take away.
+            known = replace(known, spec=kept[key].spec)
+        kept[key] = found
         self._queue(found, lambda: self.requests.change(known, found))
         return found
 

@@ -13,7 +13,7 @@ import msgspec
 
 from stowplan.bench.originals import Originals
 from stowplan.bench.parameters import WorkloadError
-from stowplan.kube.client import MERGE_PATCH, Client
+from stowplan.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 from stowplan.kube.errors import ApiError
 from stowplan.kube.resources import RESOURCES, ApiResource
 from stowplan.kube.transport import ApiRequest
@@ -53,7 +53,9 @@ class RemoteRequests:
         patch = difference(decode.to_builtins(known), decode.to_builtins(wanted))
         status = patch.pop(_STATUS, None)
         path = path_of(wanted)
-        if patch:
+        if isinstance(wanted, Pod) and patch.get("spec", {}).pop("containers", None):
+            await self.patch(f"{path}/resize", {"spec": {"containers": resized(wanted)}}, STRATEGIC_MERGE_PATCH)
+        if patch.get("metadata") or patch.get("spec"):
             await self.patch(path, patch)
         if status:
             await self.patch(f"{path}/{_STATUS}", {_STATUS: status})
@@ -71,9 +73,9 @@ class RemoteRequests:
                 raise
             return b"{}"
 
-    async def patch(self, path: str, patch: Mapping[str, Any]) -> None:
+    async def patch(self, path: str, patch: Mapping[str, Any], content_type: str = MERGE_PATCH) -> None:
         body = msgspec.json.encode(patch)
-        await self.client.send(ApiRequest("PATCH", path, body=body, content_type=MERGE_PATCH))
+        await self.client.send(ApiRequest("PATCH", path, body=body, content_type=content_type))
 
     async def create_priority_class(self, value: int) -> None:
         name = priority_class_name(value)
@@ -138,6 +140,12 @@ def with_priority_class(content: dict[str, Any]) -> dict[str, Any]:
     if value and not spec.get("priorityClassName"):
         spec["priorityClassName"] = priority_class_name(value)
     return {**content, "spec": spec}
+
+
+def resized(pod: Pod) -> list[dict[str, Any]]:
+    """Return what the containers of a pod are to have: of all that is theirs, a server lets only that be changed."""
+    containers = decode.to_builtins(pod)["spec"]["containers"]
+    return [{"name": one["name"], "resources": one.get("resources", {})} for one in containers]
 
 
 def difference(known: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:

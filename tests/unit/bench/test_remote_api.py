@@ -111,6 +111,22 @@ def test_what_is_about_one_object_goes_one_after_another() -> None:
     assert [verb for verb, _ in asked] == ["POST", "PATCH", "DELETE"]
 
 
+def test_containers_are_resized_and_the_rest_of_a_pod_is_changed_beside_that() -> None:
+    async def work(api: RemoteApi) -> None:
+        known = make_pod("p").requests(cpu="1").build()
+        wanted = make_pod("p").requests(cpu="2").build()
+        metadata = replace(wanted.metadata, labels={"a": "b"})
+        await api.requests.change(known, replace(wanted, metadata=metadata))
+
+    server = run(work)
+    path = "/api/v1/namespaces/default/pods/p"
+    assert server.asked == [("PATCH", f"{path}/resize"), ("PATCH", path)]
+    assert server.sent["PATCH", f"{path}/resize"] == {
+        "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
+    }
+    assert server.sent["PATCH", path]["metadata"] == {"labels": {"a": "b"}}
+
+
 def test_taints_that_admission_puts_on_a_new_node_are_lifted() -> None:
     async def work(api: RemoteApi) -> None:
         api.create(make_node("n").build())
