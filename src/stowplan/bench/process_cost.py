@@ -23,6 +23,10 @@ class MeasuredProcess:
         self._is_own = pid is None
         self._folder = processes / ("self" if pid is None else str(pid))
 
+    @property
+    def is_there(self) -> bool:
+        return self._is_own or self._folder.exists()
+
     def cpu_seconds(self) -> float:
         """Return the time it has used so far, in user and system mode; raise OSError if it is gone."""
         if self._is_own:

@@ -18,7 +18,7 @@ from stowplan.bench.parameters import WorkloadError
 from stowplan.bench.ports import PodObserver
 from stowplan.bench.remote_requests import DEFAULT_NAMESPACE, RemoteRequests
 from stowplan.bench.virtual_api import AlreadyExistsError, made_up
-from stowplan.kube.errors import ApiError, RequestError
+from stowplan.kube.errors import RequestError
 from stowplan.kube.informer import Informer, ServerContact
 from stowplan.kube.resources import RESOURCES
 from stowplan.model.decode import UnknownObject
@@ -37,10 +37,13 @@ class RemoteApi:
 
     def __init__(self, requests: RemoteRequests, draw: Callable[[int], int], contact: ServerContact) -> None:
         self.observers: list[PodObserver] = []
-        #: What was made here, but pods, in the order in which it was made.
+        #: What was asked for, but pods.
         self.objects: dict[type, dict[str, Any]] = {}
-        #: The pods that were made here, wherever they are by now.
-        self.made_pods: dict[str, Pod] = {}
+        #: The pods that were asked for, as they were then.
+        self._asked_pods: dict[str, Pod] = {}
+        #: What the server has made for us and not deleted, in order: of anything else of that name we keep off.
+        self.made: dict[Place, Any] = {}
+        self._is_stopped = False
         self.priority_classes: set[int] = set()
         #: The first thing that went wrong.
         self.fault: WorkloadError | None = None
@@ -84,16 +87,21 @@ class RemoteApi:
         if self._is_known(found, key):
             raise AlreadyExistsError(found.kind, key)
         if isinstance(found, Pod):
-            self.made_pods[key] = found
+            self._asked_pods[key] = found
             self._prepare_priority(found)
         else:
             self.objects.setdefault(type(found), {})[key] = found
-        self._queue(found, lambda: self.requests.create(found))
+        self._queue(found, lambda: self._create(found))
         return found
+
+    async def _create(self, found: Any) -> None:
+        answer = await self.requests.create(found)
+        self.made[place_of(found)] = found
+        await self.requests.complete(found, answer)
 
     def update(self, found: Any) -> Any:
         known, key = self.known(found), key_of(found)
-        kept: dict[str, Any] = self.made_pods if isinstance(found, Pod) else self.objects[type(found)]
+        kept: dict[str, Any] = self._asked_pods if isinstance(found, Pod) else self.objects[type(found)]
         if isinstance(found, Pod) and key in kept:
             # What admission added to it, such as the volume of its account, is not for us to take away.
             known = replace(known, spec=kept[key].spec)
@@ -102,9 +110,15 @@ class RemoteApi:
         return found
 
     def delete(self, found: Any, grace_seconds: int | None = None) -> None:
-        kept = self.made_pods if isinstance(found, Pod) else self.objects.get(type(found), {})
+        kept = self._asked_pods if isinstance(found, Pod) else self.objects.get(type(found), {})
         kept.pop(key_of(found), None)
-        self._queue(found, lambda: self.requests.delete(found, grace_seconds))
+        self._queue(found, lambda: self._delete(found, grace_seconds))
+
+    async def _delete(self, found: Any, grace_seconds: int | None) -> None:
+        await self.requests.delete(found, grace_seconds)
+        if not isinstance(found, Pod):
+            # A pod may take its time, and is deleted for good in the end.
+            self.made.pop(place_of(found), None)
 
     def get(self, kind: type, key: str) -> Any | None:
         if kind is Namespace and key == DEFAULT_NAMESPACE:
@@ -128,15 +142,14 @@ class RemoteApi:
             await asyncio.wait(list(self._under_way.values()))
 
     async def stop(self) -> None:
-        """Give up what is not done yet."""
-        for task in self._under_way.values():
-            task.cancel()
-        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+        """Send nothing more; what is under way comes to its end, so that it is known what was made."""
+        self._is_stopped = True
+        await self.written()
 
     # One after another
 
     def _is_known(self, found: Any, key: str) -> bool:
-        return key in (self.made_pods if isinstance(found, Pod) else self.objects.get(type(found), {}))
+        return key in (self._asked_pods if isinstance(found, Pod) else self.objects.get(type(found), {}))
 
     def _prepare_priority(self, pod: Pod) -> None:
         """Make the class of a priority: a server takes a pod that says its priority only if a class says the same."""
@@ -146,7 +159,7 @@ class RemoteApi:
             self._start((_PRIORITY_CLASS, str(priority)), [], lambda: self.requests.create_priority_class(priority))
 
     def _queue(self, found: Any, work: Callable[[], Awaitable[None]]) -> None:
-        place = (found.kind, key_of(found))
+        place = place_of(found)
         after = [place, ("Namespace", found.metadata.namespace)]
         if isinstance(found, Pod):
             after.append((_PRIORITY_CLASS, str(found.spec.priority)))
@@ -165,15 +178,24 @@ class RemoteApi:
     async def _do(self, before: list[asyncio.Task[None]], work: Callable[[], Awaitable[None]]) -> None:
         if before:
             await asyncio.wait(before)
+        if self._is_stopped or self.fault is not None:
+            return
         try:
             await work()
         except RequestError as error:
-            said = error.describe() if isinstance(error, ApiError) else str(error)
-            self.fault = self.fault or WorkloadError(said)
+            self._blame(error)
+
+    def _blame(self, error: RequestError) -> None:
+        if self.fault is None:
+            self.fault = WorkloadError(error.describe())
 
     def _told(self, old: Pod | None, new: Pod | None) -> None:
         for observer in tuple(self.observers):
             observer(old, new)
+
+
+def place_of(found: Any) -> Place:
+    return str(found.kind), key_of(found)
 
 
 def key_of(found: Any) -> str:

@@ -10,7 +10,6 @@ import msgspec
 
 from stowplan.bench.remote_api import RemoteApi
 from stowplan.bench.remote_requests import (
-    DEFAULT_NAMESPACE,
     PRIORITY_CLASSES,
     RemoteRequests,
     path_of,
@@ -19,6 +18,7 @@ from stowplan.bench.remote_requests import (
 from stowplan.kube.errors import ApiError
 from stowplan.kube.resources import RESOURCES
 from stowplan.model.kinds import Namespace
+from stowplan.model.pod import Pod
 
 #: What others make in a namespace for the pods of a workload, or put finalizers on.
 _LEFT_BEHIND: Final = ("Pod", "ResourceClaim", "PersistentVolumeClaim")
@@ -30,14 +30,16 @@ _MOST_LOOKS: Final = 240
 async def clear(api: RemoteApi) -> list[str]:
     """Delete everything that was made; return notes about what could not be."""
     requests = api.requests
-    namespaces = list(api.objects.pop(Namespace, {}).values())
+    made = list(api.made.values())
+    namespaces = [one for one in made if isinstance(one, Namespace)]
     ours = {one.metadata.name for one in namespaces}
     for kind in _LEFT_BEHIND:
         await _all(_clear_collection(requests, RESOURCES[kind].path_in(name)) for name in ours)
-    others = [pod for pod in api.made_pods.values() if pod.metadata.namespace == DEFAULT_NAMESPACE]
-    await _all(_delete_for_good(requests, path_of(pod)) for pod in others)
-    made = [one for kept in reversed(api.objects.values()) for one in kept.values()]
-    await _all(_delete_for_good(requests, path_of(one)) for one in made if one.metadata.namespace not in ours)
+    others = [one for one in made if one.metadata.namespace not in ours and not isinstance(one, Namespace)]
+    # Pods before the nodes they are on.
+    for is_pod in (True, False):
+        chosen = [one for one in others if isinstance(one, Pod) == is_pod]
+        await _all(_delete_for_good(requests, path_of(one)) for one in chosen)
     # What the server holds on to in a namespace of ours ends with that.
     classes = (PRIORITY_CLASSES.path_of("", priority_class_name(value)) for value in api.priority_classes)
     await _all(requests.delete_at(path) for path in classes)
@@ -52,9 +54,8 @@ async def _clear_collection(requests: RemoteRequests, path: str) -> None:
     except ApiError as error:
         if not error.is_unavailable:
             raise
-    for item in await requests.list_items(path):
-        if item["metadata"].get("finalizers"):
-            await _release(requests, f"{path}/{item['metadata']['name']}")
+    left = [item["metadata"] for item in await requests.list_items(path)]
+    await _all(_release(requests, f"{path}/{one['name']}") for one in left if one.get("finalizers"))
 
 
 async def _delete_for_good(requests: RemoteRequests, path: str) -> None:

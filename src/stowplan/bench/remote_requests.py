@@ -38,11 +38,15 @@ class RemoteRequests:
     def __init__(self, client: Client, originals: Originals) -> None:
         self.client, self.originals = client, originals
 
-    async def create(self, found: Any) -> None:
+    async def create(self, found: Any) -> bytes:
+        """Create an object; return what the server has made of it."""
         content = self.originals.completed(found)
         if isinstance(found, Pod):
             content = with_priority_class(content)
-        answer = await self._post(resource_of(found), found.metadata.namespace, content)
+        return await self._post(resource_of(found), found.metadata.namespace, content)
+
+    async def complete(self, found: Any, answer: bytes) -> None:
+        """Do what a new object needs before it can be used, given what the server has made of it."""
         if isinstance(found, Namespace):
             await self._create_account(found.metadata.name)
         elif isinstance(found, Node):

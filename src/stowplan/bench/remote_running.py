@@ -117,6 +117,8 @@ async def _measure(
     if settings.progress is not None:
         told.start(tell_progress(settings.progress, outcome.selected.name, executor))
     try:
+        # Before anything is made: is there a scheduler to be measured at all?
+        await scheduler.settle()
         await executor.run(steps)
         await scheduler.settle()
     finally:

@@ -13,6 +13,7 @@ from stowplan.bench.remote_api import RemoteApi
 _LOOK_SECONDS: Final = 0.25
 _MOST_LOOKS: Final = 40
 _RESTING_SHARE: Final = 0.1
+GONE: Final = "there is no process of the number that is given for the scheduler, or not any more"
 
 
 class RemoteScheduler:
@@ -25,6 +26,8 @@ class RemoteScheduler:
 
     @property
     def fault(self) -> BaseException | None:
+        if self._api.fault is None and self.process is not None and not self.process.is_there:
+            return WorkloadError(GONE)
         return self._api.fault
 
     async def settle(self) -> None:
@@ -33,8 +36,8 @@ class RemoteScheduler:
         What it puts off, such as the events of its bindings, is part of what they cost.
         """
         await self._api.written()
-        if self._api.fault is not None:
-            raise self._api.fault
+        if self.fault is not None:
+            raise self.fault
         if self.process is not None:
             await self._rest(self.process)
 
@@ -46,7 +49,7 @@ class RemoteScheduler:
                 if process.cpu_seconds() - before <= _RESTING_SHARE * _LOOK_SECONDS:
                     return
             except OSError:
-                raise WorkloadError("the scheduler that is measured has ended") from None
+                raise WorkloadError(GONE) from None
 
     def tidy(self) -> None:
         """Leave it alone: it decides by itself when it collects its garbage."""

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,9 +17,11 @@ from stowplan.bench.objects import make_namespace
 from stowplan.bench.operations import AllocResourceClaims, Sleep
 from stowplan.bench.originals import Originals
 from stowplan.bench.parameters import WorkloadError
+from stowplan.bench.process_cost import MeasuredProcess
 from stowplan.bench.remote_api import RemoteApi
 from stowplan.bench.remote_requests import RemoteRequests, difference, with_priority_class
 from stowplan.bench.remote_running import check_steps
+from stowplan.bench.remote_scheduler import RemoteScheduler
 from stowplan.bench.virtual_api import AlreadyExistsError
 from stowplan.kube.client import Client, ClientSettings
 from stowplan.kube.connections import ApiAnswer
@@ -176,6 +179,30 @@ def test_nothing_is_deleted_that_was_not_made() -> None:
     ]
 
 
+def test_what_was_there_before_is_not_deleted_and_nothing_is_put_into_it() -> None:
+    async def work(api: RemoteApi) -> None:
+        api.create(make_namespace("theirs"))
+        api.create(pod_in("theirs", "p"))
+        await api.written()
+        assert api.fault is not None
+        await remote_cleanup.clear(api)
+
+    there = (409, {"kind": "Status", "message": "there", "reason": "AlreadyExists"})
+    asked = run(work, {("POST", "/api/v1/namespaces"): there}).asked
+    assert [one for one in asked if one[0] != "GET"] == [("POST", "/api/v1/namespaces")]
+
+
+def test_after_a_stop_only_what_is_under_way_is_done() -> None:
+    async def work(api: RemoteApi) -> None:
+        api.create(make_namespace("here"))
+        api.create(pod_in("here", "p"))
+        await asyncio.sleep(0)
+        await api.stop()
+        assert list(api.made) == [("Namespace", "here")]
+
+    assert ("POST", "/api/v1/namespaces/here/pods") not in run(work).asked
+
+
 def test_what_a_finalizer_keeps_is_released() -> None:
     async def work(api: RemoteApi) -> None:
         api.create(make_namespace("here"))
@@ -202,3 +229,18 @@ def test_a_pod_that_names_a_class_keeps_it() -> None:
 def test_claims_that_are_allocated_by_hand_are_refused_before_anything_is_done() -> None:
     with pytest.raises(WorkloadError, match=r"operation 1 \(allocResourceClaims\): .*only in process"):
         check_steps([Sleep(duration="1s"), AllocResourceClaims()])
+
+
+def test_nobody_waits_for_a_scheduler_that_has_ended(tmp_path: Path) -> None:
+    process = MeasuredProcess(77, tmp_path)
+
+    async def work(api: RemoteApi) -> None:
+        scheduler = RemoteScheduler(api, process)
+        (tmp_path / "77").mkdir()
+        assert scheduler.fault is None
+        (tmp_path / "77").rmdir()
+        assert "no process" in str(scheduler.fault)
+        with pytest.raises(WorkloadError, match="no process"):
+            await scheduler.settle()
+
+    run(work)
