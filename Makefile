@@ -7,6 +7,8 @@ TEST_WORKERS ?= 2
 ROUNDS ?= 10
 FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= $(shell date +%s)
+PERF_CONFIG ?= ../shared/scheduler_perf
+PERF_SIZE ?= short
 EXAMPLE := examples/cluster.yaml examples/workload.yaml
 
 BIN := .venv/bin
@@ -28,7 +30,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench types docs-plugins build format clean distclean
+.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins build format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -76,6 +78,9 @@ e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) ## run the tests against r
 
 e2e-bench: $(DEVELOP) $(lastword $(CONTROL_PLANES_BUILT)) ## measure schedulers on the real API server: pods a second, CPU time a pod
 	$(BIN)/python -m tests.e2e.throughput
+
+perf-peer: $(DEVELOP) $(lastword $(CONTROL_PLANES_BUILT)) ## Kubernetes' benchmark beside kube-scheduler (PERF_CONFIG=DIR, PERF_SIZE=short|nightly)
+	$(BIN)/python -m tests.e2e.perf_peer $(PERF_CONFIG) --size $(PERF_SIZE)
 
 docs-plugins: $(DEVELOP) ## write docs/plugins from the classes, and the tables of feature gates and of changes between releases
 	$(BIN)/python -m tools.generate_plugin_manual

@@ -47,10 +47,10 @@ class RealPlane(Plane):
         self._etcd.stop()
 
     @contextmanager
-    def controllers(self) -> Iterator[None]:
-        """Run kube-controller-manager with its default controllers for a while."""
+    def controllers(self, names: str = "*") -> Iterator[None]:
+        """Run kube-controller-manager for a while, with its default controllers or some by name."""
         port = free_port()
-        process = self._process("kube-controller-manager", self._controller_options(port))
+        process = self._process("kube-controller-manager", self._controller_options(port) | {"controllers": names})
         process.start()
         try:
             self._note(process, process.wait_until(lambda: answers_ok(f"https://127.0.0.1:{port}/healthz")))

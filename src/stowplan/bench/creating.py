@@ -20,8 +20,9 @@ from stowplan.bench.operations import (
     CreateResourceDriver,
     UpdateAny,
 )
+from stowplan.bench.originals import Originals
 from stowplan.bench.parameters import Parameters, WorkloadError
-from stowplan.bench.virtual_api import VirtualApi
+from stowplan.bench.ports import BenchApi
 from stowplan.bench.workloads import Selected
 from stowplan.model import decode
 from stowplan.model.device_pool import ResourceSlice
@@ -39,18 +40,20 @@ DECLARED_FEATURES: Final = "numNodeDeclaredFeatures"
 class Creator:
     """Does what operations say to the objects of one API server."""
 
-    api: VirtualApi
+    api: BenchApi
     selected: Selected
     parameters: Parameters
     #: In which version a server of the release keeps a kind that came in several: `objects.served_versions`.
     versions: Mapping[str, str]
+    #: Told of what templates describe, where the server wants all of it.
+    originals: Originals | None = None
     _templates: dict[str, ObjectTemplate] = field(default_factory=dict)
 
     def template(self, path: str) -> ObjectTemplate:
         """Return a template by the path that an operation names; each is read once."""
         found = self._templates.get(path)
         if found is None:
-            found = self._templates[path] = ObjectTemplate.read(self.selected.file(path), self.versions)
+            found = self._templates[path] = ObjectTemplate.read(self.selected.file(path), self.versions, self.originals)
         return found
 
     def create_namespace(self, name: str, template: Namespace | None = None) -> None:

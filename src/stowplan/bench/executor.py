@@ -19,6 +19,7 @@ from stowplan.bench.device_claims import allocate_claims
 from stowplan.bench.measuring import Collector, Measurement
 from stowplan.bench.objects import PodMaker
 from stowplan.bench.parameters import WorkloadError
+from stowplan.bench.ports import BenchApi, BenchScheduler
 from stowplan.bench.scheduler import VirtualScheduler
 from stowplan.bench.virtual_api import AlreadyExistsError, VirtualApi
 from stowplan.model import duration
@@ -30,16 +31,17 @@ _AT_A_TIME: Final = 500
 _LOOK_SECONDS: Final = 0.1
 _RECREATE: Final = "recreate"
 SCHEDULED: Final = "PodScheduled"
+IN_PROCESS_ONLY: Final = "claims are allocated without a pod only in process, where the allocator is at hand"
 
 
 class Executor:
     """The steps of one workload."""
 
     def __init__(
-        self, creator: Creator, scheduler: VirtualScheduler, now_ns: Callable[[], int], timeout_seconds: float
+        self, creator: Creator, scheduler: BenchScheduler, now_ns: Callable[[], int], timeout_seconds: float
     ) -> None:
         self._creator, self._scheduler, self._now_ns = creator, scheduler, now_ns
-        self._api: VirtualApi = creator.api
+        self._api: BenchApi = creator.api
         self._timeout_seconds = timeout_seconds
         #: How many pods a barrier has to wait for, by namespace.
         self._pending: dict[str, int] = {}
@@ -115,7 +117,10 @@ class Executor:
         await self._scheduler.settle()
 
     async def _allocate_claims(self, step: ops.AllocResourceClaims, number: int) -> None:
-        await allocate_claims(self._api, self._scheduler, step.namespace)
+        api, scheduler = self._api, self._scheduler
+        if not (isinstance(api, VirtualApi) and isinstance(scheduler, VirtualScheduler)):
+            raise WorkloadError(IN_PROCESS_ONLY)
+        await allocate_claims(api, scheduler, step.namespace)
 
     async def _let_pass(self, what: str, made: Iterable[Any], total: int) -> None:
         """Go through something that makes objects, and let others have their turn now and then."""
@@ -258,6 +263,8 @@ class Executor:
             while not goal.is_reached:
                 self.progress = (what, goal.count, goal.wanted)
                 with_fault = self._fault or self._scheduler.fault
+                if isinstance(with_fault, WorkloadError):
+                    raise with_fault
                 if with_fault is not None:
                     raise WorkloadError(f"the scheduler has ended: {with_fault!r}")
                 await goal.next(_LOOK_SECONDS)
@@ -278,7 +285,7 @@ class Executor:
         self._scheduler.tidy()
         title = f"BenchmarkPerfScheduling/{self._creator.selected.name}/{name}".rstrip("/")
         config = self._creator.selected.case.metrics_collector_config
-        self._collector = Collector(title, matches, self._scheduler.metrics.series, config, self._now_ns)
+        self._collector = Collector(title, matches, self._scheduler, config, self._now_ns)
         self._api.observers.append(self._collector.observe)
 
     async def _finish_collecting(self) -> None:
@@ -295,7 +302,7 @@ class Goal:
 
     def __init__(
         self,
-        api: VirtualApi,
+        api: BenchApi,
         counts: Callable[[Pod], bool],
         concerns: Callable[[Pod], bool],
         wanted: int,

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import resource
-import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from stowplan.bench.process_cost import MeasuredProcess
 from stowplan.bench.workloads import LabelValues, MetricsConfig
 from stowplan.model.pod import Pod
 from stowplan.observe.series import HistogramSeries, SeriesSet
@@ -25,12 +22,8 @@ SECOND_NS: Final = 1_000_000_000
 SAMPLE_NS: Final = SECOND_NS
 #: A run is cut into so many intervals at least.
 FEWEST_SAMPLES: Final = 10
-_MEBIBYTE: Final = 1024 * 1024
-_CLEAR_REFS: Final = Path("/proc/self/clear_refs")
-_STATUS: Final = Path("/proc/self/status")
 #: Labels whose values are not told apart, as upstream does not.
 _JOINED: Final = frozenset(("profile", "status", "hint"))
-_RESET_PEAK: Final = "5"
 
 DEFAULT_METRICS: Final = MetricsConfig(
     {
@@ -71,8 +64,9 @@ class Measurement:
     pods: int
     all_pods: int
     seconds: float
-    cpu_seconds: float
-    peak_mebibytes: float
+    #: None where nobody knows which process the scheduler is.
+    cpu_seconds: float | None
+    peak_mebibytes: float | None
     #: The rate of the last tenth of the pods by that of the first; None for too few pods.
     last_by_first: float | None
     items: list[DataItem] = field(default_factory=list)
@@ -84,7 +78,17 @@ class Measurement:
 
     @property
     def cpu_milliseconds_a_pod(self) -> float | None:
-        return self.cpu_seconds * 1000 / self.all_pods if self.all_pods else None
+        return self.cpu_seconds * 1000 / self.all_pods if self.all_pods and self.cpu_seconds is not None else None
+
+
+class Measured(Protocol):
+    """Whose work is measured: the process that does it, and its own metrics, if either can be had."""
+
+    @property
+    def process(self) -> MeasuredProcess | None: ...
+
+    @property
+    def series(self) -> SeriesSet | None: ...
 
 
 class Collector:
@@ -94,21 +98,23 @@ class Collector:
         self,
         name: str,
         wanted: Callable[[Pod], bool],
-        series: SeriesSet,
+        measured: Measured,
         config: MetricsConfig | None,
         now_ns: Callable[[], int],
     ) -> None:
-        self._name, self._wanted, self._series, self._now_ns = name, wanted, series, now_ns
+        self._name, self._wanted, self._now_ns = name, wanted, now_ns
+        self._process, self._series = measured.process, measured.series.by_name if measured.series is not None else {}
         self._config = config or DEFAULT_METRICS
         for metric in self._config.metrics:
-            found = series.by_name.get(metric)
+            found = self._series.get(metric)
             if found is not None:
                 found.reset()
         self._stamps_ns: list[int] = []
         self._all_pods = 0
-        reset_peak()
+        if self._process is not None:
+            self._process.reset_peak()
         self._started_ns = now_ns()
-        self._started_cpu = time.process_time()
+        self._started_cpu = self._process.cpu_seconds() if self._process is not None else 0.0
 
     def observe(self, old: Pod | None, new: Pod | None) -> None:
         if new is not None and new.spec.node_name and (old is None or not old.spec.node_name):
@@ -118,12 +124,13 @@ class Collector:
 
     def finish(self) -> Measurement:
         """Return what was measured."""
-        cpu_seconds = time.process_time() - self._started_cpu
+        cpu_seconds = self._process.cpu_seconds() - self._started_cpu if self._process is not None else None
+        peak = self._process.peak_mebibytes() if self._process is not None else None
         ended_ns = self._stamps_ns[-1] if self._stamps_ns else self._now_ns()
         seconds = (ended_ns - self._started_ns) / SECOND_NS
         ratio = last_by_first(self._stamps_ns)
         counts = (len(self._stamps_ns), self._all_pods)
-        found = Measurement(self._name, *counts, seconds, cpu_seconds, peak_mebibytes(), ratio)
+        found = Measurement(self._name, *counts, seconds, cpu_seconds, peak, ratio)
         samples = throughputs(self._stamps_ns, self._started_ns)
         if samples:
             found.items.append(DataItem(_summary(samples), "pods/s", self._labels("SchedulingThroughput")))
@@ -131,11 +138,12 @@ class Collector:
         if found.cpu_milliseconds_a_pod is not None:
             item = DataItem({"Average": found.cpu_milliseconds_a_pod}, "ms", self._labels("CPUTimePerPod"))
             found.items.append(item)
-        found.items.append(DataItem({"Max": found.peak_mebibytes}, "MiB", self._labels("PeakMemory")))
+        if peak is not None:
+            found.items.append(DataItem({"Max": peak}, "MiB", self._labels("PeakMemory")))
         if ratio is not None:
             found.items.append(DataItem({"Ratio": ratio}, "", self._labels("ThroughputLastTenthByFirst")))
         for metric, labels in self._config.metrics.items():
-            series = self._series.by_name.get(metric)
+            series = self._series.get(metric)
             if isinstance(series, HistogramSeries):
                 found.items += self._durations(series, labels)
         return found
@@ -262,29 +270,6 @@ def read_histogram(series: HistogramSeries) -> Mapping[tuple[tuple[str, str], ..
         key: Buckets(tuple(sorted(found)), tuple(found[bound] for bound in sorted(found)), sums.get(key, 0.0))
         for key, found in bounds.items()
     }
-
-
-# Memory
-
-
-def reset_peak() -> None:
-    """Forget how much memory was used before, where the system can."""
-    try:
-        _CLEAR_REFS.write_text(_RESET_PEAK, encoding="ascii")
-    except OSError:
-        # Then the peak is that of the whole process.
-        return
-
-
-def peak_mebibytes() -> float:
-    """Return the most memory that was resident since `reset_peak`."""
-    try:
-        lines = _STATUS.read_text(encoding="ascii").splitlines()
-        peak = next(line for line in lines if line.startswith("VmHWM:"))
-        return int(peak.split()[1]) / 1024
-    except (OSError, StopIteration):
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return used / _MEBIBYTE if sys.platform == "darwin" else used / 1024
 
 
 def with_all_labels(items: Sequence[DataItem]) -> list[DataItem]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from stowplan.bench.operations import CreateNodes, CreatePods
+from stowplan.bench.originals import Originals
 from stowplan.bench.parameters import WorkloadError
 from stowplan.bench.templates import Template
 from stowplan.model import decode, manifests
@@ -91,16 +92,23 @@ status:
 class ObjectTemplate:
     """Objects of one template; `path` is for messages."""
 
-    def __init__(self, text: str, path: str, versions: Mapping[str, str] = MappingProxyType({})) -> None:
-        self._path, self._versions = path, versions
+    def __init__(
+        self,
+        text: str,
+        path: str,
+        versions: Mapping[str, str] = MappingProxyType({}),
+        originals: Originals | None = None,
+    ) -> None:
+        self._path, self._versions, self._originals = path, versions, originals
         with _blaming(path):
             self._template = Template(text)
         self._known: dict[str, Any] = {}
 
     @classmethod
-    def read(cls, path: Path, versions: Mapping[str, str]) -> ObjectTemplate:
+    def read(cls, path: Path, versions: Mapping[str, str], originals: Originals | None = None) -> ObjectTemplate:
+        """Read a file; `originals` is told of what it describes, for whoever needs all of that."""
         try:
-            return cls(path.read_text(encoding="utf-8"), str(path), versions)
+            return cls(path.read_text(encoding="utf-8"), str(path), versions, originals)
         except (OSError, UnicodeDecodeError) as error:
             raise WorkloadError(f"{path}: cannot be read: {error}") from None
 
@@ -118,7 +126,10 @@ class ObjectTemplate:
             contents = list(manifests.read(text))
             if len(contents) != 1:
                 raise WorkloadError(f"{self._path}: expected one object, got {len(contents)}")
-            return with_defaults(decode.decode_object(self._converted(contents[0])))
+            found = with_defaults(decode.decode_object(self._converted(contents[0])))
+            if self._originals is not None:
+                self._originals.note(found, contents[0])
+            return found
         except MalformedObject as error:
             raise WorkloadError(f"{self._path}: {error}") from None
 

@@ -84,7 +84,7 @@ def run_one(selected: Selected, settings: RunSettings) -> Outcome:
     """Run one workload on a loop of its own."""
     outcome = Outcome(selected)
     try:
-        gates = _gates(selected, settings.gates, outcome.notes)
+        gates = gates_of(selected, settings.gates, outcome.notes)
         configuration = settings.configuration
         if selected.case.scheduler_config_path:
             configuration = selected.file(selected.case.scheduler_config_path).read_text(encoding="utf-8")
@@ -107,7 +107,9 @@ async def _run(outcome: Outcome, settings: RunSettings, gates: FeatureGates, con
     scheduler.tidy()
     try:
         if settings.progress is not None:
-            teller = asyncio.get_running_loop().create_task(_tell(settings.progress, outcome.selected.name, executor))
+            teller = asyncio.get_running_loop().create_task(
+                tell_progress(settings.progress, outcome.selected.name, executor)
+            )
         await executor.run(steps)
     finally:
         if teller is not None:
@@ -119,13 +121,14 @@ async def _run(outcome: Outcome, settings: RunSettings, gates: FeatureGates, con
         await scheduler.stop()
 
 
-async def _tell(progress: Progress, name: str, executor: Executor) -> None:
+async def tell_progress(progress: Progress, name: str, executor: Executor) -> None:
+    """Tell how far a workload is, until cancelled."""
     while True:
         progress(name, *executor.progress)
         await asyncio.sleep(_TOLD_EVERY_SECONDS)
 
 
-def _gates(selected: Selected, given: FeatureGates, notes: list[str]) -> FeatureGates:
+def gates_of(selected: Selected, given: FeatureGates, notes: list[str]) -> FeatureGates:
     """Return the gates of a workload, and those of the command line where it says nothing.
 
     Some workloads switch gates that the release does not let anybody switch any more: upstream runs these as an older

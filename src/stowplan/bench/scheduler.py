@@ -18,6 +18,7 @@ from typing import Final
 from stowplan.app.options import RunOptions
 from stowplan.app.process import Tasks, settle_down
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
+from stowplan.bench.process_cost import MeasuredProcess
 from stowplan.bench.virtual_api import VirtualApi, VirtualWriter
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration
@@ -49,6 +50,8 @@ class VirtualScheduler:
             transport=self.events,
         )
         self.metrics = Metrics(now_ns, gates)
+        self.series = self.metrics.series
+        self.process = MeasuredProcess()
         settings = ReplicaSettings(
             RunOptions(feature_gates=gates), configuration, self.metrics, now_ns, seed, VirtualWriter(api).before
         )

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from stowplan.bench.ports import PodObserver
 from stowplan.engine.ports import Note, Writer
 from stowplan.framework.handle import ConflictError, ObjectWriter
 from stowplan.kube.writes import AlreadyBoundError, PodGoneError
@@ -29,7 +30,6 @@ replace = msgspec.structs.replace
 
 #: Told of a change: what was there before, and what is there now.
 Told = Callable[[Any | None, Any | None], None]
-PodObserver = Callable[[Pod | None, Pod | None], None]
 
 #: As the admission plugin PodTopologyLabels copies them from a node to the pods bound to it.
 TOPOLOGY_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
@@ -122,7 +122,7 @@ class VirtualApi:
         return kept[key]
 
     def new_name(self, prefix: str) -> str:
-        return prefix + "".join(_SUFFIX[self.draw(len(_SUFFIX))] for _ in range(_SUFFIX_LENGTH))
+        return prefix + made_up(self.draw)
 
     # What the scheduler writes
 
@@ -266,6 +266,11 @@ class VirtualObjectWriter:
 
     async def delete(self, found: Any) -> None:
         self._api.delete(found)
+
+
+def made_up(draw: Callable[[int], int]) -> str:
+    """Return the end of a name such as a server makes one up."""
+    return "".join(_SUFFIX[draw(len(_SUFFIX))] for _ in range(_SUFFIX_LENGTH))
 
 
 def with_condition(status: PodStatus, condition: Condition) -> PodStatus:

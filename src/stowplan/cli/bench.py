@@ -16,6 +16,7 @@ from stowplan.app.configuration import SourceError, read_text
 from stowplan.bench import compare as comparing
 from stowplan.bench import report, workloads
 from stowplan.bench.parameters import WorkloadError
+from stowplan.bench.remote_running import RemoteCluster, run_remotely
 from stowplan.bench.running import TIMEOUT_SECONDS, Outcome, Progress, RunSettings, run_one
 from stowplan.bench.workloads import Selected, WorkloadFilter
 from stowplan.cli import HelpfulGroup, options, output
@@ -73,6 +74,17 @@ def command() -> None:
     metavar="SECONDS",
     help="How long an operation may wait for its pods.",
 )
+@click.option("--kubeconfig", default="", metavar="FILE", help="Run on this cluster, for whoever schedules there.")
+@click.option(
+    "--scheduler-pid",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="PID",
+    help="With --kubeconfig: the process of the scheduler, to measure its CPU time and memory.",
+)
+@click.option(
+    "--allow-other-nodes", is_flag=True, help="With --kubeconfig: run although the cluster has nodes of its own."
+)
 @click.option("--check-thresholds", is_flag=True, help="Exit with 1 if a workload does not reach its threshold.")
 @click.option("--output-file", metavar="FILE", type=click.Path(path_type=Path), help="Write the JSON here, too.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -83,9 +95,12 @@ def run(ctx: click.Context, /, **given: Any) -> None:
     Each is run in this process: the scheduler as `stowplan run` puts it together, in real time, before an API server in
     memory, without a wire between them. `stowplan bench compare A.json B.json` lays two runs side by side.
 
+    With --kubeconfig the objects are made on a real API server and pods are scheduled by whoever does so there. What a
+    workload made is deleted afterwards, its nodes and namespaces too.
+
     Exits with 1 if a workload cannot be run or does not end as it says, with 2 if PATH cannot be read.
     """
-    selected = _select(given)
+    selected, cluster = _select(given), _cluster(given)
     gates: FeatureGates = given["gates"]
     outcomes = []
     configuration = _configuration(given["config_path"])
@@ -95,7 +110,7 @@ def run(ctx: click.Context, /, **given: Any) -> None:
     for number, one in enumerate(selected, 1):
         with _progress(f"{number}/{len(selected)}") as progress:
             settings = RunSettings(gates, configuration, given["seed"], given["timeout_seconds"], progress)
-            outcomes.append(run_one(one, settings))
+            outcomes.append(run_one(one, settings) if cluster is None else run_remotely(one, settings, cluster))
         for row in table.rows(outcomes[-1]) if table is not None else ():
             click.echo(row)
     data = report.as_data(outcomes, gates.release)
@@ -151,6 +166,18 @@ def _select(given: dict[str, Any]) -> list[Selected]:
             f"{given['path']}: none of its {len(found)} workloads is selected by --labels and --workload"
         )
     return selected
+
+
+def _cluster(given: dict[str, Any]) -> RemoteCluster | None:
+    """Return the cluster that is asked for; None for one in process."""
+    pid, allows = given["scheduler_pid"], given["allow_other_nodes"]
+    if given["kubeconfig"]:
+        if given["config_path"] is not None:
+            raise BadInputError("--config: the scheduler of a real cluster has its own; start it with that")
+        return RemoteCluster(given["kubeconfig"], pid, allows)
+    if pid is not None or allows:
+        raise BadInputError("--scheduler-pid and --allow-other-nodes are for a real cluster: say --kubeconfig, too")
+    return None
 
 
 def _configuration(path: str | None) -> str | None:
