@@ -28,7 +28,8 @@ _UPSTREAMS_OWN: Final = (b"ResourceVersionTooLarge", b"which the eviction subres
 _EXPECTED_LINE: Final = re.compile(
     r"Error scheduling pod; retrying"
     r".*(not found|been modified|is forbidden|is invalid|is being deleted|CEL \w+ error|exceeds the claim limit of 32"
-    r"|failed to parse node selector|checking capacity for device|got deallocated elsewhere in the meantime"
+    r"|failed to parse node selector|for 'Gt', 'Lt' operators, the value must be an integer"
+    r"|checking capacity for device|got deallocated elsewhere in the meantime"
     r"|asks for all devices, but resource pool \S+ is currently being updated"
     r"|all pods in a single pod group should have the same)",
     re.DOTALL,

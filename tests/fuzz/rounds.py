@@ -27,7 +27,8 @@ _ROUNDS: Final = 8
 _LEAST_ROUND_SECONDS: Final = 3.0
 #: Attacks whose objects are there when a server is started again.
 _LEFT: Final = 300
-_SETTLE_SECONDS: Final = 1.0
+#: Longer than a process is kept that reads YAML.
+_SETTLE_SECONDS: Final = 4.0
 #: However many pods workloads ask for, so many there may be in a namespace.
 _MOST_PODS: Final = "60"
 

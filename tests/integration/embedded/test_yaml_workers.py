@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +49,27 @@ def test_what_is_not_yaml_is_a_bad_request_and_the_next_body_is_read() -> None:
             error = await refused(workers.convert(b"a: 1\n---\nb: 2"))
             assert error.message.endswith("2 YAML objects in one request; send one at a time")
             assert await workers.convert(b"a: 1") == b'{"a":1}'
+        finally:
+            await workers.close()
+
+    run(story())
+
+
+def children() -> set[str]:
+    """Return the processes that this one has started, by their numbers."""
+    return {pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="which processes there are is only looked up on Linux")
+def test_a_process_that_has_nothing_to_read_is_ended_and_the_next_body_is_read() -> None:
+    async def story() -> None:
+        before = children()
+        workers = YamlWorkers(idle_seconds=0)
+        try:
+            for _ in range(2):
+                assert await workers.convert(b"a: 1") == b'{"a":1}'
+                while children() - before:  # noqa: ASYNC110 (it tells nobody)
+                    await asyncio.sleep(0.01)
         finally:
             await workers.close()
 

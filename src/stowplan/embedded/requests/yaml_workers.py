@@ -1,7 +1,7 @@
 """Long bodies in YAML, turned into JSON beside the event loop: by processes that are ended when they take too long.
 
-A process is started when one is needed, and kept for the next body. There are few of them, and few bodies wait: whoever
-sends more is told to come again.
+A process is started when one is needed, and kept for the next body, but not for long: it keeps the memory that the
+largest body took. There are few of them, and few bodies wait: whoever sends more is told to come again.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _MOST_WAITING: Final = 16
 _READING_SECONDS: Final = 1.5
 #: Twice what a body takes that can be read in that time.
 _MEMORY_BYTES: Final = 160 * 1024 * 1024
+#: How long a process waits for the next body.
+_IDLE_SECONDS: Final = 2.0
 #: Python itself has to start, on a machine that may be busy.
 _STARTING_SECONDS: Final = 10.0
 
@@ -34,12 +36,17 @@ class YamlWorkers:
         reading_seconds: float = _READING_SECONDS,
         memory_bytes: int = _MEMORY_BYTES,
         most_waiting: int = _MOST_WAITING,
+        idle_seconds: float = _IDLE_SECONDS,
     ) -> None:
         self._reading_seconds = reading_seconds
         self._most_waiting = most_waiting
         self._memory_bytes = memory_bytes
+        self._idle_seconds = idle_seconds
         self._idle: list[Process] = []
         self._busy: set[Process] = set()
+        # By process, when it is no longer waited for bodies.
+        self._retirements: dict[Process, asyncio.TimerHandle] = {}
+        self._ending: set[asyncio.Task[None]] = set()
         self._waiting = 0
         self._turns = asyncio.Semaphore(_MOST_WORKERS)
 
@@ -58,14 +65,14 @@ class YamlWorkers:
 
     async def close(self) -> None:
         """End every process; what is being read is not read to the end."""
-        idle, self._idle = self._idle, []
         for worker in self._busy:
             worker.kill()
-        for worker in idle:
-            await _end(worker)
+        while self._idle:
+            await _end(self._take_idle())
+        await asyncio.gather(*self._ending)
 
     async def _convert(self, body: bytes) -> bytes:
-        worker = self._idle.pop() if self._idle else await _start(self._memory_bytes)
+        worker = self._take_idle() if self._idle else await _start(self._memory_bytes)
         self._busy.add(worker)
         is_sound = False
         try:
@@ -78,11 +85,29 @@ class YamlWorkers:
         finally:
             self._busy.discard(worker)
             if is_sound:
-                self._idle.append(worker)
+                self._keep(worker)
             else:
                 # Also if the client has left: nobody wants to know any more.
                 await _end(worker)
         return _json(answer)
+
+    def _keep(self, worker: Process) -> None:
+        """Have a process wait for the next body, or for the end."""
+        self._idle.append(worker)
+        loop = asyncio.get_running_loop()
+        self._retirements[worker] = loop.call_later(self._idle_seconds, self._retire, worker)
+
+    def _take_idle(self) -> Process:
+        worker = self._idle.pop()
+        self._retirements.pop(worker).cancel()
+        return worker
+
+    def _retire(self, worker: Process) -> None:
+        self._idle.remove(worker)
+        del self._retirements[worker]
+        task = asyncio.get_running_loop().create_task(_end(worker))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
 
 async def _start(memory_bytes: int) -> Process:
