@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plane = RealPlane(Path(folder))
         try:
             plane.start()
-            with plane.controllers(CONTROLLERS):
+            with plane.controllers(controllers=CONTROLLERS, kube_api_qps=5000, kube_api_burst=5000):
                 problems = run_all(plane, chosen, TURNS[given.size])
         finally:
             plane.stop()

@@ -47,10 +47,11 @@ class RealPlane(Plane):
         self._etcd.stop()
 
     @contextmanager
-    def controllers(self, names: str = "*") -> Iterator[None]:
-        """Run kube-controller-manager for a while, with its default controllers or some by name."""
+    def controllers(self, **options: object) -> Iterator[None]:
+        """Run kube-controller-manager for a while, with its default controllers unless options say otherwise."""
         port = free_port()
-        process = self._process("kube-controller-manager", self._controller_options(port) | {"controllers": names})
+        flags = {name.replace("_", "-"): value for name, value in options.items()}
+        process = self._process("kube-controller-manager", self._controller_options(port) | flags)
         process.start()
         try:
             self._note(process, process.wait_until(lambda: answers_ok(f"https://127.0.0.1:{port}/healthz")))
