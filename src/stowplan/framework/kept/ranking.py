@@ -148,11 +148,9 @@ class Ranking:
 
     def _rescore_flipped(self, pod: Pod, flipped: Rows, feasible: Mask) -> None:
         """Score rows that have become feasible, and normalise anew where others than before are lowest and highest."""
+        opened = flipped[feasible[flipped]]
         # All others have scored every row, feasible or not.
-        partial, opened = (
-            [index for index, step in enumerate(self._steps) if step.is_partial],
-            flipped[feasible[flipped]],
-        )
+        partial = [index for index, step in enumerate(self._steps) if step.is_partial]
         if partial and len(opened):
             self._rescore_some(pod, partial, self.nodes.take(opened), feasible)
         for index, step in enumerate(self._steps):
