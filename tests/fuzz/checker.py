@@ -22,14 +22,14 @@ _ALLOWED: Final = frozenset((503,))
 #: What a real API server says, too, word for word: 504, because it might wait for that version to come; 500, because
 #: nobody has written the eviction of a pod with several budgets.
 _UPSTREAMS_OWN: Final = (b"ResourceVersionTooLarge", b"which the eviction subresource does not support.")
-#: The scheduler's word on pods that attackers delete, or whose claims they deallocate, while they are bound, or that
+#: The scheduler's word on pods that attackers delete, or whose claims they (de)allocate, while they are bound, or that
 #: want devices by senseless rules, from slices with senseless node selectors or capacities, all devices of a pool of
 #: which slices are missing, or more of them than a claim can have: upstream's words, all of them.
 _EXPECTED_LINE: Final = re.compile(
     r"Error scheduling pod; retrying"
     r".*(not found|been modified|is forbidden|is invalid|is being deleted|CEL \w+ error|exceeds the claim limit of 32"
     r"|failed to parse node selector|for 'Gt', 'Lt' operators, the value must be an integer"
-    r"|checking capacity for device|got deallocated elsewhere in the meantime"
+    r"|checking capacity for device|got (de)?allocated elsewhere in the meantime"
     r"|asks for all devices, but resource pool \S+ is currently being updated"
     r"|all pods in a single pod group should have the same)",
     re.DOTALL,
