@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stowplan.framework.contract import Skip
 from stowplan.framework.kept.asking import ask_filter
+from stowplan.framework.kept.incremental import FEW_ROWS
 from stowplan.framework.verdict import Rejection, Vocabulary
 from stowplan.model.pod import Pod
 from stowplan.plugins.noderesources.arguments import (
@@ -82,6 +84,9 @@ def test_all_rows_score_what_each_scores(
             rows = range(len(table))
             each = [state.score_of(*table.resources.amounts(row)) for row in rows]
             assert scorer.score(pod, Nodes(table), state).tolist() == each
+            # As for more rows than are asked about one by one.
+            again = [*rows] * (FEW_ROWS + 1)
+            assert scorer.score(pod, Nodes(table).take(np.array(again)), state).tolist() == each * (FEW_ROWS + 1)
             assert state.score_each(table.resources.allocatable, table.resources.requested).tolist() == each
         # What is kept about the nodes must follow.
         place(table, 0, [placed])
@@ -96,7 +101,6 @@ def test_a_pod_fits_where_no_word_is_said_against_it(
     state = plugin.pre_filter(pod_of(wanted), Nodes(table))
     said = [rejection is None for rejection in words(plugin, state, table)]
     assert [state.fits(*table.resources.amounts(row)) for row in range(len(table))] == said
-    assert state.fits_each(table.resources.allocatable, table.resources.requested).tolist() == said
 
 
 @settings(max_examples=examples(400))

@@ -22,7 +22,6 @@ from stowplan.framework.extender import unseen, wants_every_node, with_rejection
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.kept.memo import Kept, Memo
 from stowplan.framework.kept.ranking import Ranking
-from stowplan.framework.kept.totals import FEW_TO_SEARCH, BestRows
 from stowplan.framework.plugin_faults import SIGN, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict
@@ -150,7 +149,7 @@ async def _choose_among(
         total, row = await _prioritize(field, pod, left, ranking.total, extenders)
         return Chosen(pod, nodes[row].metadata.name, row, found.count, int(total[row]))
     row = pick(field, ranking, found)
-    return Chosen(pod, nodes[row].metadata.name, row, found.count, ranking.totals.values.item(row))
+    return Chosen(pod, nodes[row].metadata.name, row, found.count, ranking.total_of(row))
 
 
 def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodShape) -> Found:
@@ -189,12 +188,7 @@ def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_em
 
 def pick(field: ChoiceInputs, ranking: Ranking, found: Found) -> int:
     """Return the row with the highest total; the tie rule decides between equals."""
-    values = ranking.totals.values
-    best: EqualRows
-    if len(values) > FEW_TO_SEARCH:
-        best = ranking.totals.best()
-    else:
-        best = (values == values[values.argmax()]).nonzero()[0]
+    best = ranking.best()
     return int(best[0]) if len(best) == 1 else field.ties.pick(best, lambda: in_order(field, found))
 
 
@@ -330,13 +324,10 @@ class Sampler:
         return kept
 
 
-EqualRows = BestRows | Rows
-
-
 class TieRule(Protocol):
     """Picks one of the rows with the highest total."""
 
-    def pick(self, best: EqualRows, found: Callable[[], Rows]) -> int:
+    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
         """Return one of `best`; `found()` gives all feasible rows in the order they were found."""
 
 
@@ -346,7 +337,7 @@ class RandomTie:
     def __init__(self, draw: Callable[[int], int]) -> None:
         self._draw = draw
 
-    def pick(self, best: EqualRows, found: Callable[[], Rows]) -> int:
+    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
         return int(best[self._draw(len(best))])
 
 
@@ -357,11 +348,10 @@ class UpstreamOrder:
     equal totals that is the one that comes first in a pre-order walk of the tree that the heap's array stands for.
     """
 
-    def pick(self, best: EqualRows, found: Callable[[], Rows]) -> int:
+    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
         order = found()
         # Positions in the heap's array, counted from 1: the children of p are 2p and 2p + 1.
-        equal = np.fromiter(best, dtype=np.intp, count=len(best))
-        positions = np.flatnonzero(np.isin(order, equal)) + 1
+        positions = np.flatnonzero(np.isin(order, best)) + 1
         depth = np.frexp(positions.astype(np.float64))[1].astype(np.int64)
         deepest = int(depth.max())
         # Left-aligned paths compare as a pre-order walk does; of a path and its extension, the shorter comes first.

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+from numpy.typing import NDArray
+
 KEPT_ENTRIES = 1 << 16
+FIRST_ENTRIES = 16
 
 
 class Journal:
@@ -18,33 +22,47 @@ class Journal:
     __slots__ = ("_rows", "_start", "position")
 
     def __init__(self) -> None:
-        self._rows: list[int] = []
+        self._rows: NDArray[np.intp] = np.empty(FIRST_ENTRIES, dtype=np.intp)
         self._start = 0
         self.position = 0
 
     def mark(self, row: int) -> None:
         """Record that one row changed."""
-        self._rows.append(row)
+        entries = self.position - self._start
+        if entries == len(self._rows):
+            self._make_room(entries)
+        self._rows[self.position - self._start] = row
         self.position += 1
-        if len(self._rows) > KEPT_ENTRIES:
-            self._forget_oldest()
+
+    def mark_each(self, rows: NDArray[np.intp]) -> None:
+        """Record that several rows changed."""
+        entries = self.position - self._start
+        if entries + len(rows) > KEPT_ENTRIES:
+            self.mark_all()
+            return
+        while entries + len(rows) > len(self._rows):
+            self._make_room(entries)
+        self._rows[entries : entries + len(rows)] = rows
+        self.position += len(rows)
 
     def mark_all(self) -> None:
         """Record that anything may have changed."""
-        self._rows.clear()
         self.position += 1
         self._start = self.position
 
-    def since(self, position: int) -> list[int] | None:
+    def since(self, position: int) -> NDArray[np.intp] | None:
         """Return the rows marked after `position`, repeats included; None when every row must be taken as changed."""
         if position < self._start:
             return None
-        return self._rows[position - self._start :]
+        return self._rows[position - self._start : self.position - self._start]
 
-    def _forget_oldest(self) -> None:
-        half = KEPT_ENTRIES // 2
-        del self._rows[:half]
-        self._start += half
+    def _make_room(self, entries: int) -> None:
+        # Into another array: somebody may still look at the rows of this one.
+        kept = self._rows[:entries] if entries < KEPT_ENTRIES else self._rows[KEPT_ENTRIES // 2 : entries]
+        self._start += entries - len(kept)
+        rows = np.empty(min(2 * len(self._rows), KEPT_ENTRIES), dtype=np.intp)
+        rows[: len(kept)] = kept
+        self._rows = rows
 
 
 class Reads:

@@ -40,8 +40,6 @@ class Nodes:
     _gathered: dict[object, NDArray[Any]] = field(default_factory=dict)
     _amounts: list[tuple[list[int], list[int]]] | None = None
     _asked: Mask | None = None
-    #: Whether anybody wanted to know which rows are asked about, and so may have said nothing about others.
-    is_asked_read: bool = False
     feasible_rows: Mask | None = None
     feasible_journal: Journal | None = None
     _feasible_counts: FeasibleRows = field(default_factory=FeasibleRows)
@@ -57,7 +55,7 @@ class Nodes:
     def take(self, rows: Rows) -> Nodes:
         """Return some of the rows (numbers of the table's rows), with nothing else changed."""
         taken = Nodes(self._table, rows)
-        taken.requests_journal = self.requests_journal
+        taken.requests_journal, taken.feasible_journal = self.requests_journal, self.feasible_journal
         return taken
 
     def suppose(self, rows: Rows, added: Sequence[Sequence[PodShape]], removed: Sequence[Sequence[PodShape]]) -> Nodes:
@@ -83,7 +81,8 @@ class Nodes:
     @property
     def asked(self) -> Mask | None:
         """Which rows still matter; the wrapper of per-node plugins asks about no others."""
-        self.is_asked_read = True
+        if self.feasible_journal is not None:
+            self._note(self.feasible_journal)
         return self._asked
 
     @asked.setter
@@ -139,19 +138,20 @@ class Nodes:
         if self._amounts is None:
             self._amounts = list(zip(self.allocatable.T.tolist(), self.requested.T.tolist(), strict=True))
         else:
-            resources = self._table.resources
-            self._note(resources.allocatable_journal)
-            self._note(resources.requested_journal)
+            self._note_amounts()
         return self._amounts
 
     def derived(self, rule: DerivedRule) -> Derived | None:
-        """Return what a rule derives of the amounts of every node; None if not all are given, as they are."""
-        if self.rows is not None or self._moves is not None:
+        """Return what a rule derives of the amounts of each node; None if they are not as they are."""
+        if self._moves is not None:
             return None
-        resources = self._table.resources
-        self._note(resources.allocatable_journal)
-        self._note(resources.requested_journal)
-        return self._table.derived.find(rule)
+        self._note_amounts()
+        derived = self._table.derived.find(rule)
+        return derived if self.rows is None else derived.take(self.rows)
+
+    def _note_amounts(self) -> None:
+        self._note(self._table.resources.allocatable_journal)
+        self._note(self._table.resources.requested_journal)
 
     def resource(self, name: str) -> int:
         """Return the row of a resource in `allocatable` and `requested`; a row of zeros if nobody has or takes it."""
@@ -322,7 +322,7 @@ class Nodes:
         """Take over that nodes came or went."""
         self._feasible_counts.fit(len(self._table))
 
-    def flip_feasible(self, feasible: Mask) -> Rows | None:
+    def put_feasible(self, feasible: Mask) -> Rows | None:
         """Take over which rows are feasible now; return those that have become or ceased to be, None the first time."""
         self.feasible_rows = self.asked = feasible
         return self._feasible_counts.refresh(feasible)

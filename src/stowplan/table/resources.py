@@ -53,10 +53,6 @@ class Resources:
         self._requested = np.zeros((FIRST_SCALAR, capacity), dtype=np.int64)
         # The same as plain integers, of the rows that were asked about last.
         self._amounts_of: dict[int, tuple[list[int], list[int]]] = {}
-        # The same of the rows that were last asked about together, and when that was.
-        self._gathered: tuple[Rows, Matrix, Matrix] | None = None
-        self._gathered_as_of = (-1, -1, -1)
-        self._gathered_marks: list[int] = []
         self._rows = 0
         # How many resources have a row.
         self._names = FIRST_SCALAR
@@ -132,15 +128,6 @@ class Resources:
             amounts = self._amounts_of[row] = (has, taken)
         return amounts
 
-    def gather(self, marks: list[int]) -> tuple[Rows, Matrix, Matrix]:
-        """Return rows, what their nodes have and what is taken of it; whoever asks next is likely to mean the same."""
-        as_of = (self.allocatable_journal.position, self.requested_journal.position, self._names)
-        if self._gathered is None or self._gathered_as_of != as_of or self._gathered_marks != marks:
-            rows = np.array(marks, dtype=np.intp)
-            self._gathered = rows, self.allocatable[:, rows], self.requested[:, rows]
-            self._gathered_as_of, self._gathered_marks = as_of, marks
-        return self._gathered
-
     def fit(self, capacity: int, rows: int) -> None:
         missing = capacity - self._allocatable.shape[1]
         if missing > 0:
@@ -194,6 +181,10 @@ class Derived:
     highest: list[float] = field(default_factory=list)
     lowest: list[float] = field(default_factory=list)
 
+    def take(self, rows: Rows) -> Derived:
+        """Return the numbers of some rows as they are now; what none exceeds, or is below, is that of all."""
+        return Derived(self._rule, self._as_of, self._values, self.lines.take(rows, axis=1), self.highest, self.lowest)
+
     def bring_up(self, resources: Resources) -> None:
         """Take over what changed since the last time."""
         as_of = (resources.allocatable_journal.position, resources.requested_journal.position)
@@ -219,7 +210,7 @@ class Derived:
         taken = resources.requested_journal.since(requested_at)
         if changed is None or taken is None or len(changed) + len(taken) > MOST_PATCHED:
             return None
-        return {*changed, *taken}
+        return {*changed.tolist(), *taken.tolist()}
 
     def _derive(self, resources: Resources) -> None:
         self._take(self._rule.of_rows(resources.allocatable, resources.requested))

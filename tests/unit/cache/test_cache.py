@@ -12,6 +12,7 @@ from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod
+from tests.unit.table.journal_marks import marks
 
 WEB = make_pod("web").label("app", "web").requests(cpu="1")
 
@@ -51,7 +52,7 @@ def test_an_assumed_pod_is_confirmed_where_it_was_assumed() -> None:
     cache.add_pod(WEB.on("a").build())
     assert state(cache, WEB.build()) == ("a", False)
     assert millicores(cache) == {"a": 1000}
-    assert cache.table.resources.requested_journal.since(position) == [], "nothing moved, so no answer is void"
+    assert marks(cache.table.resources.requested_journal, position) == [], "nothing moved, so no answer is void"
 
 
 def test_an_assumed_pod_may_turn_up_elsewhere() -> None:

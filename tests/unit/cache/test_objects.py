@@ -19,6 +19,7 @@ from stowplan.simulate.fake_cluster import DELETED_AT
 from stowplan.table.journal import Reads
 from stowplan.testing import make_pod
 from tests.integration.gang_world import group, member, own_group, own_members
+from tests.unit.table.journal_marks import marks
 
 META = NamespacedMeta(name="web", namespace="shop")
 
@@ -96,7 +97,7 @@ def test_a_read_is_void_once_an_object_of_its_kind_changes(
     reads.stop()
     ((journal, position),) = noted.items()
     objects.put(unrelated)
-    assert journal.since(position) == []
+    assert marks(journal, position) == []
     objects.put(changed)
     assert journal.since(position) is None
     position = journal.position
@@ -111,7 +112,7 @@ def test_removing_what_is_not_there_voids_nothing() -> None:
     list(objects.list(Service, "shop"))
     objects.remove("Service", "shop", "web")
     ((journal, position),) = noted.items()
-    assert journal.since(position) == []
+    assert marks(journal, position) == []
 
 
 # Assumptions

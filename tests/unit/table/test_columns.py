@@ -9,6 +9,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.table.columns import CodedColumn, Column, CountColumn, FactColumn
 from stowplan.testing import make_node
+from tests.unit.table.journal_marks import marks
 
 
 def size_of_name(node: Node) -> int:
@@ -56,7 +57,7 @@ def test_a_fact_marks_only_rows_whose_value_changed() -> None:
     column.write(1, make_node("abc").build())
     column.write(0, make_node("xy").build())
     assert column.values.tolist() == [2, 3, 0, 0]
-    assert column.journal.since(0) == [0, 1]
+    assert marks(column.journal, 0) == [0, 1]
 
 
 def test_codes_count_up_and_are_never_taken_back() -> None:
@@ -77,7 +78,7 @@ def test_a_count_adds_up_and_marks_every_change() -> None:
     column.add(0, 1)
     assert column.values.tolist() == [1, 0, 3]
     assert column.total == 4
-    assert column.journal.since(0) == [2, 2, 0]
+    assert marks(column.journal, 0) == [2, 2, 0]
 
 
 def test_rows_move_and_are_cleared() -> None:

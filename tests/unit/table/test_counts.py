@@ -12,6 +12,7 @@ from stowplan.table.counts import Holding
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.testing import make_node, make_pod
+from tests.unit.table.journal_marks import marks
 
 
 class Keys(NamedTuple):
@@ -61,7 +62,7 @@ def test_pods_that_come_and_go_later_are_followed_and_their_rows_marked() -> Non
     assert dict(holding.on(0)) == {}
     assert dict(holding.on(1)) == {"x": 1, "y": 1, "z": 1}
     assert dict(holding.rows_with("x")) == {1: 1}
-    assert holding.journal.since(position) == [1, 0]
+    assert marks(holding.journal, position) == [1, 0]
 
 
 def test_a_pod_that_holds_nothing_marks_no_row() -> None:
@@ -69,7 +70,7 @@ def test_a_pod_that_holds_nothing_marks_no_row() -> None:
     holding = held(table)
     position = holding.journal.position
     table.add_pod(0, table.shape_of(make_pod("plain").build()))
-    assert holding.journal.since(position) == []
+    assert marks(holding.journal, position) == []
 
 
 def test_rows_that_move_are_followed() -> None:
@@ -80,7 +81,7 @@ def test_rows_that_move_are_followed() -> None:
     assert (dict(holding.on(0)), dict(holding.on(2))) == ({"x": 2, "z": 1}, {})
     assert (dict(holding.rows_with("x")), dict(holding.rows_with("y"))) == ({0: 2}, {1: 1})
     assert [holding.node_name(row) for row in range(3)] == ["c", "b", ""]
-    assert set(holding.journal.since(position) or ()) == {0, 2}
+    assert set(marks(holding.journal, position) or ()) == {0, 2}
 
 
 def test_a_node_that_comes_marks_its_row() -> None:
@@ -88,7 +89,7 @@ def test_a_node_that_comes_marks_its_row() -> None:
     holding = held(table)
     position = holding.journal.position
     table.add_node(make_node("b").build())
-    assert holding.journal.since(position) == [1]
+    assert marks(holding.journal, position) == [1]
     assert holding.row_of == {"a": 0, "b": 1}
 
 

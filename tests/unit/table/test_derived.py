@@ -99,10 +99,13 @@ def test_bounds_hold_for_every_row() -> None:
     assert (derived.lowest, derived.highest) == ([-1000, -500], [9000, 4500])
 
 
-def test_some_rows_have_nothing_derived_and_neither_have_supposed_ones() -> None:
-    table, rule = table_of(1, 2), FreeCpu()
-    rows = np.array([0, 1])
-    assert Nodes(table).take(rows).derived(rule) is None
+def test_of_some_rows_the_numbers_are_theirs_and_of_supposed_ones_nothing_is_derived() -> None:
+    table, rule = table_of(1, 2, 4), FreeCpu()
+    rows = np.array([2, 0])
+    derived = Nodes(table).take(rows).derived(rule)
+    assert derived is not None
+    assert derived.lines.tolist() == [[4000, 1000], [2000, 500]]
+    assert (derived.lowest, derived.highest) == ([1000, 500], [4000, 2000]), "bounds are those of all rows"
     assert Nodes(table).suppose(rows, [[], []], [[], []]).derived(rule) is None
 
 

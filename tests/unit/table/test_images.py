@@ -6,6 +6,7 @@ import pytest
 
 from stowplan.model.node import ContainerImage, Node, NodeStatus
 from stowplan.table.facts import Images
+from tests.unit.table.journal_marks import marks
 
 
 def node(*images: tuple[str, int]) -> Node:
@@ -84,6 +85,6 @@ def test_only_changes_are_marked() -> None:
     position = images.journal.position
     images.replace(node(("app", 100)), node(("app", 100)))
     images.replace(None, node())
-    assert images.journal.since(position) == []
+    assert marks(images.journal, position) == []
     images.replace(node(), node(("db", 1)))
     assert images.journal.since(position) is None

@@ -18,6 +18,7 @@ from stowplan.table.resources import (
     Resources,
 )
 from stowplan.testing import make_node, make_pod
+from tests.unit.table.journal_marks import marks
 
 GPU = "example.com/gpu"
 MEBIBYTE = 1024 * 1024
@@ -79,14 +80,14 @@ def test_what_a_node_no_longer_has_is_gone() -> None:
     resources.write_node(0, make_node("n").capacity({GPU: 4}, cpu=2).build())
     resources.write_node(0, make_node("n").capacity(cpu=2).build())
     assert resources.allocatable[resources.find(GPU), 0] == 0
-    assert resources.allocatable_journal.since(0) == [0, 0]
+    assert marks(resources.allocatable_journal, 0) == [0, 0]
 
 
 def test_a_node_that_has_what_it_had_is_not_marked() -> None:
     resources = with_rows(1)
     resources.write_node(0, make_node("n").capacity(cpu="1").build())
     resources.write_node(0, make_node("n").capacity(cpu="1000m").build())
-    assert resources.allocatable_journal.since(0) == [0]
+    assert marks(resources.allocatable_journal, 0) == [0]
 
 
 def test_a_pod_counts_itself_and_at_least_something_for_scoring() -> None:
@@ -111,7 +112,7 @@ def test_pods_are_added_and_taken_back() -> None:
     assert resources.requested[resources.find(GPU)].tolist() == [0, 4]
     resources.add(1, vector, np.subtract)
     assert resources.requested[:, 1].tolist() == [250, MEBIBYTE, 0, 1, 250, MEBIBYTE, 0, 2]
-    assert resources.requested_journal.since(0) == [1, 1, 1]
+    assert marks(resources.requested_journal, 0) == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

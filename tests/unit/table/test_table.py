@@ -14,6 +14,7 @@ from stowplan.table import columns as columns_module
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import FIRST_CAPACITY, Table
 from stowplan.testing import make_node, make_pod
+from tests.unit.table.journal_marks import marks
 
 
 @dataclass(frozen=True)
@@ -86,10 +87,10 @@ def test_an_update_marks_only_what_changed() -> None:
     allocatable = table.resources.allocatable_journal
     start = label.position, taints.position, table.node_journal.position, allocatable.position
     table.update_node(make_node("b").capacity(cpu=2).label("place", "moved").build())
-    assert label.since(start[0]) == [1]
-    assert taints.since(start[1]) == []
-    assert table.node_journal.since(start[2]) == [1]
-    assert allocatable.since(start[3]) == []
+    assert marks(label, start[0]) == [1]
+    assert marks(taints, start[1]) == []
+    assert marks(table.node_journal, start[2]) == [1]
+    assert marks(allocatable, start[3]) == []
 
 
 def test_an_update_that_changes_nothing_marks_nothing() -> None:
@@ -224,7 +225,7 @@ def test_terms_come_into_use_and_leave_it_with_their_pods() -> None:
     position = table.terms.journal.position
     table.add_pod(0, shape)
     table.remove_pod(0, shape)
-    assert table.terms.journal.since(position) == []
+    assert marks(table.terms.journal, position) == []
     table.remove_pod(0, shape)
     assert table.terms.journal.since(position) is None
     assert not shape.terms[0].is_used

@@ -12,6 +12,7 @@ import numpy as np
 
 from stowplan.framework import plugin_faults
 from stowplan.framework.contract import Filter, Normalize, Reject, Score
+from stowplan.framework.kept.incremental import FEW_ROWS
 from stowplan.framework.plugin_faults import Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection, Vocabulary, WordedError, Words
 from stowplan.model.pod import Pod
@@ -21,7 +22,9 @@ from stowplan.table.nodes import Nodes
 
 T = TypeVar("T")
 
-NO_MARKS: list[int] = []
+#: By answer, the rows for which it does not hold, repeats included; None for all.
+VoidRows = dict[int, Rows | None]
+
 #: In the place of a score that is not a number, or too large for one.
 NO_NUMBER: Final = -(2**63)
 #: Of a node that a plugin rejects for very many reasons, the first are told; a pod may ask for thousands of resources.
@@ -43,19 +46,15 @@ class AnswerWatch:
         self._positions: dict[Journal, int] = {}
         self._readers: dict[Journal, list[int]] = {}
 
-    def stale(self) -> dict[int, list[int] | None]:
-        """Return, by answer, the rows that changed since the last look; None for all. The caller must see to them."""
-        found: dict[int, list[int] | None] = {}
+    def stale(self) -> VoidRows:
+        """Return, by answer, the rows that changed since the last look. The caller must see to them."""
+        found: VoidRows = {}
         for journal, position in self._positions.items():
             if journal.position != position:
                 rows = journal.since(position)
                 self._positions[journal] = journal.position
                 for reader in self._readers[journal]:
-                    before = found.get(reader, NO_MARKS)
-                    if rows is None or before is None:
-                        found[reader] = None
-                    else:
-                        found[reader] = before + rows if before else rows
+                    found[reader] = joined(found[reader], rows) if reader in found else rows
         return found
 
     def ask(self, reader: int, blame: Blame, question: Callable[..., T], *details: Any) -> T:
@@ -86,21 +85,25 @@ class AnswerWatch:
         return answer
 
 
-def clipped(stale: dict[int, list[int] | None], rows: int) -> dict[int, list[int] | None]:
-    """Leave out the marks of rows that are not there any more."""
-    return {reader: None if marks is None else [row for row in marks if row < rows] for reader, marks in stale.items()}
+def joined(some: Rows | None, others: Rows | None) -> Rows | None:
+    """Return the rows of both; None stands for all."""
+    if some is None or others is None:
+        return None
+    return np.concatenate((some, others)) if len(some) and len(others) else some if len(some) else others
 
 
-def union(stale: Iterable[list[int] | None]) -> Rows:
-    """Return the rows of several lists, each once."""
-    rows: set[int] = set()
-    last = None
-    for some in stale:
-        # Answers that read the same journal share one list.
-        if some and some is not last:
-            rows.update(some)
-            last = some
-    return np.fromiter(rows, dtype=np.intp, count=len(rows))
+def each_once(rows: Rows, count: int) -> Rows:
+    """Return rows, of so many, without repeats: who answers for one node at a time is asked for nothing twice."""
+    if len(rows) <= FEW_ROWS:
+        return np.array([*set(rows.tolist())], dtype=np.intp) if len(rows) > 1 else rows
+    mask = np.zeros(count, dtype=bool)
+    mask[rows] = True
+    return np.flatnonzero(mask)
+
+
+def clipped(void: VoidRows, rows: int) -> VoidRows:
+    """Leave out rows that are not there any more."""
+    return {reader: None if marks is None else marks[marks < rows] for reader, marks in void.items()}
 
 
 def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: Vocabulary) -> Words | None:
@@ -161,9 +164,11 @@ def _join(first: Rejection, second: Rejection) -> Rejection:
     return Rejection(first.reasons + second.reasons, code, first.plugin)
 
 
-def ask_score(plugin: Score, pod: Pod, nodes: Nodes, state: Any) -> Scores:
+def ask_score(plugin: Score, pod: Pod, nodes: Nodes, state: Any, is_foreign: bool = False) -> Scores:
     """Return the raw scores of the rows given; fractions are cut off."""
-    return checked_scores(plugin, pod, plugin.score(pod, nodes, state), len(nodes))
+    scores = checked_scores(plugin, pod, plugin.score(pod, nodes, state), len(nodes))
+    # What others say about rows that are not feasible is not looked at, be it a number or not.
+    return np.where(nodes.asked, scores, 0) if is_foreign and nodes.asked is not None else scores
 
 
 def ask_normalize(plugin: Normalize, pod: Pod, scores: Scores, extent: tuple[int, int], state: Any) -> Scores:

@@ -6,14 +6,14 @@ again follows the same rule: a plugin is asked about a row only if no plugin bef
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stowplan.framework.contract import Filter
-from stowplan.framework.kept.asking import NO_MARKS, AnswerWatch, ask_filter, clipped, union
+from stowplan.framework.kept.asking import AnswerWatch, VoidRows, ask_filter, clipped, each_once, joined
 from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
@@ -54,9 +54,9 @@ class _Step:
             rows = None if is_relaid else _changed_rows(before, state, nodes)
             if rows is None or len(rows) * FEW > len(nodes):
                 self.is_new = True
-            else:
-                self.changed = np.append(self.changed, rows) if len(self.changed) else rows
-        return self.is_new or len(self.changed) > 0
+            elif len(rows):
+                self.changed = np.concatenate((self.changed, rows))
+        return self.is_new or self.changed is not NO_ROWS
 
 
 class Filtering:
@@ -89,7 +89,7 @@ class Filtering:
     def refresh(self, pod: Pod) -> None:
         """Bring the answer up to date with the table."""
         is_relaid = self._layout != self._table.layout.position
-        fresh = self._fit() if is_relaid else NO_MARKS
+        fresh = self._fit() if is_relaid else NO_ROWS
         if self.pre.refresh(pod, self.nodes):
             self._take_states(is_relaid)
         if self.pre.rejection is not None:
@@ -97,28 +97,37 @@ class Filtering:
             return
         stale = self._watch.stale()
         if self._is_void:
-            self._evaluate(pod)
+            self._begin()
+            self._walk(pod, None, [None] * len(self._active))
         elif is_relaid:
             self._reevaluate(pod, clipped(stale, len(self._table)), fresh)
         elif stale or self._has_new:
-            self._reevaluate(pod, stale)
+            self._reevaluate(pod, stale, fresh)
         self._has_new = False
 
-    def _fit(self) -> list[int]:
+    def _fit(self) -> Rows:
         """Make the answer as long as the table; return the rows of which it knows nothing: they are other nodes'."""
         layout, rows = self._table.layout, len(self._table)
         marked = layout.since(self._layout)
         self._layout = layout.position
         self._words, self._refused_by = fitted(self._words, rows), fitted(self._refused_by, rows)
         self.feasible = fitted(self.feasible, rows)
+        self.feasible_journal.mark_all()
         if marked is None or self._narrowed is not None:
             self._is_void = True
-            return NO_MARKS
-        fresh = [row for row in set(marked) if row < rows]
+            return NO_ROWS
+        fresh = marked[marked < rows]
         self._words[fresh], self._refused_by[fresh], self.feasible[fresh] = 0, len(self._active), False
         self.feasible_count = int(np.count_nonzero(self.feasible))
-        self.feasible_journal.mark_all()
         return fresh
+
+    def _begin(self) -> None:
+        """Forget what was said; nobody is asked about rows that are ruled out by name."""
+        self._words = np.zeros(len(self._table), dtype=np.int32)
+        self._refused_by = np.full(len(self._table), len(self._active), dtype=np.int16)
+        if self._narrowed is not None:
+            self._refused_by[~self.nodes.with_names(self._narrowed)] = NOT_EVALUATED
+        self._is_void = False
 
     def verdict(self) -> Verdict:
         """Return the answer as data that stays as it is now."""
@@ -167,72 +176,42 @@ class Filtering:
                 is_void = step.take(self.pre.states.get(step.plugin.name), self.nodes, is_relaid)
                 self._has_new = self._has_new or is_void
 
-    def _evaluate(self, pod: Pod) -> None:
-        """Ask everybody about everything, each only about rows that nobody before refused."""
-        rows = len(self._table)
-        refused_by: Refusers = np.full(rows, len(self._active), dtype=np.int16)
-        words: Words = np.zeros(rows, dtype=np.int32)
-        remaining: Mask | None = None
-        if self._narrowed is not None:
-            remaining = self.nodes.with_names(self._narrowed)
-            refused_by[~remaining] = NOT_EVALUATED
-        for index, step in enumerate(self._active):
-            said = self._ask(pod, step, self.nodes, remaining)
-            if said is not None:
-                refused = said != 0 if remaining is None else (said != 0) & remaining
-                np.copyto(refused_by, index, where=refused)
-                np.copyto(words, said, where=refused)
-                remaining = ~refused if remaining is None else remaining & ~refused
-        self._refused_by, self._words, self.feasible = refused_by, words, refused_by == len(self._active)
-        self.feasible_count = int(np.count_nonzero(self.feasible))
-        self.feasible_journal.mark_all()
-        self._is_void = False
-
-    def _reevaluate(self, pod: Pod, marked: Mapping[int, list[int] | None], fresh: Sequence[int] = NO_MARKS) -> None:
+    def _reevaluate(self, pod: Pod, stale: VoidRows, fresh: Rows) -> None:
         """Ask again where the answer is void: where facts or states changed, and everybody about `fresh` rows."""
-        is_restated = any(len(step.changed) for step in self._active)
-        stale = [
-            self._stale(index, marked.get(step.index, NO_MARKS))
-            if step.index in marked or step.is_new or len(step.changed)
+        is_restated = any(step.changed is not NO_ROWS for step in self._active)
+        void = [
+            self._void(index, stale.get(step.index, NO_ROWS))
+            if step.index in stale or step.is_new or step.changed is not NO_ROWS
             else NO_ROWS
             for index, step in enumerate(self._active)
         ]
-        if fresh:
-            asked = np.array(fresh, dtype=np.intp)
-            stale = [rows if rows is None else np.append(rows, asked) for rows in stale]
-        if any(rows is None for rows in stale):
-            self._walk(pod, None, stale)
+        if len(fresh):
+            void = [joined(rows, fresh) for rows in void]
+        if any(rows is None for rows in void):
+            self._walk(pod, None, void)
             return
-        some = [rows for rows in stale if rows is not None and len(rows)]
-        # A row that is in two of them may come twice.
-        rows = np.concatenate(some) if len(some) > 1 else some[0] if some else NO_ROWS
-        rows = np.unique(rows) if fresh else rows
+        some = [rows for rows in void if rows is not None and len(rows)]
+        together = some[0] if len(some) == 1 else np.concatenate((NO_ROWS, *some))
+        rows = each_once(together, len(self._words))
         # Where a state says that its answer has changed, it has.
-        if len(rows) and (is_restated or not self._still_pass(pod, rows, stale)):
-            self._walk(pod, rows, stale)
+        if len(rows) and (is_restated or not self._still_pass(pod, rows, void)):
+            self._walk(pod, rows, void)
 
-    def _stale(self, index: int, marks: list[int] | None) -> Rows | None:
+    def _void(self, index: int, marks: Rows | None) -> Rows | None:
         """Return the rows about which what a filter said is void; None for all."""
         step = self._active[index]
         changed, step.changed = step.changed, NO_ROWS
         if step.is_new or marks is None:
             return None
-        if not marks or self._still_fit(index, marks):
-            return changed
-        rows = union((marks,))
-        return np.append(rows, changed) if len(changed) else rows
+        return changed if not len(marks) or self._still_fit(index, marks) else joined(marks, changed)
 
-    def _still_fit(self, index: int, marks: list[int]) -> bool:
-        """Say whether rows of which only amounts have changed are no more refused by a filter than before."""
+    def _still_fit(self, index: int, marks: Rows) -> bool:
+        """Say whether a few rows of which only amounts have changed are no more refused by a filter than before."""
         state, resources = self._active[index].by_amounts, self._table.resources
-        if state is None or len(marks) > max(len(self._words), FEW_ROWS):
+        if state is None or len(marks) > FEW_ROWS:
             return False
-        # A row that a filter before refuses is not asked about here.
-        if len(marks) > FEW_ROWS:
-            rows, has, taken = resources.gather(marks)
-            refusers, fits = self._refused_by[rows], state.fits_each(has, taken)
-            return not np.count_nonzero((refusers == index) | ~(fits | (refusers < index)))
-        for row in set(marks):
+        for row in set(marks.tolist()):
+            # A row that a filter before refuses is not asked about here.
             refuser = self._refused_by.item(row)
             if refuser == index or (refuser > index and not state.fits(*resources.amounts(row))):
                 return False
@@ -249,8 +228,8 @@ class Filtering:
                 return False
         return True
 
-    def _walk(self, pod: Pod, rows: Rows | None, stale: Sequence[Rows | None]) -> None:
-        """Ask every plugin in order about its stale rows and about those that a plugin before it no longer refuses."""
+    def _walk(self, pod: Pod, rows: Rows | None, void: Sequence[Rows | None]) -> None:
+        """Ask every plugin in order about its void rows and about those that a plugin before it no longer refuses."""
         nodes = self.nodes if rows is None else self.nodes.take(rows)
         refused_by = self._refused_by.copy() if rows is None else self._refused_by[rows]
         words = self._words.copy() if rows is None else self._words[rows]
@@ -258,15 +237,20 @@ class Filtering:
         onward: Mask = np.zeros(len(words), dtype=bool)
         is_walking = False
         for index, step in enumerate(self._active):
-            void = stale[index]
-            if not is_walking and void is not None and not len(void):
+            own = void[index]
+            if not is_walking and own is not None and not len(own):
                 continue
             asked = refused_by >= index
-            if void is not None and void is not rows:
-                asked &= _positions(rows, void, len(self._words))
+            if own is not None and own is not rows:
+                asked &= _positions(rows, own, len(self._words))
             if is_walking:
                 asked |= onward
-            said = self._ask(pod, step, nodes, asked)
+            step.is_new = False
+            if not np.count_nonzero(asked):
+                # No row depends on this filter's word: each is refused by somebody before it.
+                continue
+            nodes.asked = asked
+            said = self._put(pod, step, nodes)
             onward |= asked & (refused_by == index)
             if said is not None:
                 refused = asked & (said != 0)
@@ -278,27 +262,6 @@ class Filtering:
             np.copyto(refused_by, len(self._active), where=onward)
             np.copyto(words, 0, where=onward)
         self._keep(rows, refused_by, words)
-
-    def _ask(self, pod: Pod, step: _Step, nodes: Nodes, asked: Mask | None) -> Words | None:
-        step.is_new = False
-        if asked is not None:
-            count = np.count_nonzero(asked)
-            if not count:
-                # No row depends on this filter's word: each is refused by somebody before it.
-                return None
-            if nodes.rows is None and count * FEW < len(asked):
-                return self._ask_few(pod, step, np.flatnonzero(asked))
-        nodes.asked = asked
-        return self._put(pod, step, nodes)
-
-    def _ask_few(self, pod: Pod, step: _Step, rows: Rows) -> Words | None:
-        """Ask about some of all rows: cheaper than about all of them if they are few."""
-        said = self._put(pod, step, self.nodes.take(rows))
-        if said is None:
-            return None
-        words: Words = np.zeros(len(self._words), dtype=np.int32)
-        words[rows] = said
-        return words
 
     def _put(self, pod: Pod, step: _Step, nodes: Nodes) -> Words | None:
         blame = (step.plugin.name, "Filter", pod)
@@ -313,9 +276,9 @@ class Filtering:
         else:
             flipped = rows[self.feasible[rows] != now]
             self._refused_by[rows], self._words[rows], self.feasible[rows] = refused_by, words, now
-        if flipped.size:
+        if len(flipped):
             self.feasible_count = int(np.count_nonzero(self.feasible))
-            self.feasible_journal.mark_all()
+            self.feasible_journal.mark_each(flipped)
 
 
 def _changed_rows(before: Any, now: Any, nodes: Nodes) -> Rows | None:

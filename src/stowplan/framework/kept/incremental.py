@@ -12,10 +12,9 @@ from collections.abc import Hashable
 from typing import Any
 
 from stowplan.model.pod import Pod
-from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.columns import Rows
 from stowplan.table.domain_sums import Summed
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import Matrix
 
 #: Up to so many rows are faster one by one, as plain integers, than as arrays.
 FEW_ROWS = 8
@@ -39,8 +38,8 @@ class Incremental:
     def is_by_amounts(self) -> bool:
         """Whether the answer about a row follows from what the node has and what is taken of it, and nothing else.
 
-        A pod that is placed changes just that, on one row. Then the state is asked, `has` and `taken` by resource as in
-        `Nodes.allocatable`: about a handful of rows one by one, about more of them at once.
+        A pod that is placed changes just that, on one row. Then the state is asked about a handful of rows one by one,
+        `has` and `taken` by resource as in `Nodes.allocatable`; the plugin itself about more of them.
         """
         return False
 
@@ -48,16 +47,8 @@ class Incremental:
         """Say whether a node with these amounts can take the pod."""
         raise NotImplementedError
 
-    def fits_each(self, has: Matrix, taken: Matrix) -> Mask:
-        """Say it of several nodes. # (resources, nodes)"""
-        raise NotImplementedError
-
     def score_of(self, has: list[int], taken: list[int]) -> int:
         """Return the score of a node with these amounts, which needs no normalising."""
-        raise NotImplementedError
-
-    def score_each(self, has: Matrix, taken: Matrix) -> Scores:
-        """Return the scores of several nodes. # (resources, nodes)"""
         raise NotImplementedError
 
     def by_domain(self) -> tuple[str, Summed] | None:

@@ -1,23 +1,31 @@
-"""How good each feasible row is: PreScore, Score, normalisation, weights and the total, kept like the filters' answer.
+"""How good each row is: PreScore, Score, normalisation, weights and the total, kept like the filters' answer.
 
 Where nothing that a plugin read has changed, its scores stand. Where only a few rows have, those are asked again and
 the total is patched there; where a score follows from a label (`by_domain`), its domains are. Only the search for the
-maximum is new work for a pod of a known signature (`totals`).
+maximum is new work for a pod of a known signature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.framework.contract import MAX_SCORE, Indifferent, PreScore, Skip
-from stowplan.framework.kept.asking import NO_MARKS, NO_NUMBER, AnswerWatch, ask_normalize, ask_score, clipped, union
-from stowplan.framework.kept.domains import HIGHEST, LOWEST, DomainScores
+from stowplan.framework.kept.asking import (
+    NO_NUMBER,
+    AnswerWatch,
+    VoidRows,
+    ask_normalize,
+    ask_score,
+    clipped,
+    each_once,
+    joined,
+)
 from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
-from stowplan.framework.kept.score_step import EVERY_ROW, ScoreStep, changes_nothing, extent_of, is_left_out, own
-from stowplan.framework.kept.totals import Totals
+from stowplan.framework.kept.score_step import EVERY, ScoreStep, is_left_out
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
@@ -26,10 +34,8 @@ from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 
-StaleRows = dict[int, list[int] | None]
-
-# Rows are few if there are so many times as many in all.
-FEW = 4
+#: In the place of the total of a row that is not feasible.
+INFEASIBLE: Final = -1
 
 
 class Ranking:
@@ -39,13 +45,10 @@ class Ranking:
     """
 
     def __init__(self, profile: Profile, table: Table, feasible_journal: Journal, scored: Nodes | None = None) -> None:
-        #: Live: what the engine picks from.
-        self.totals = Totals(len(table))
         self.nodes = Nodes(table)
         self._scored = scored if scored is not None else self.nodes
         self._table, self._layout = table, table.layout.position
-        self.nodes.feasible_journal = feasible_journal
-        self._feasible_journal = feasible_journal
+        self.nodes.feasible_journal = self._scored.feasible_journal = self._feasible_journal = feasible_journal
         self._feasible_position = -1
         pre_scores = {plugin.name: plugin for plugin in profile.pre_score}
         self._steps = [ScoreStep(plugin, weight, pre_scores.pop(plugin.name, None)) for plugin, weight in profile.score]
@@ -55,10 +58,14 @@ class Ranking:
         self._foreign = profile.foreign_names
         self._states_watch = AnswerWatch(table.reads, profile.stopwatch)
         self._scores_watch = AnswerWatch(table.reads, profile.stopwatch)
-        # Plugins whose state is new, so that what they said about any row is void.
-        self._restated: set[int] = set()
-        # What some rows had in the total is no longer known.
-        self._is_to_sum = False
+        # Plugins of which nothing is known that holds for any row.
+        self._void = set(range(len(self._steps)))
+        # Narrow numbers are several times as fast to add up and to search; weights may be too large for them.
+        is_narrow = sum(weight for _, weight in profile.score) * MAX_SCORE < np.iinfo(np.int32).max // 2
+        self._sums: NDArray[Any] = np.zeros(len(table), dtype=np.int32 if is_narrow else np.int64)
+        # What is added for rows that are not feasible, so that no score brings them up to 0.
+        self._out_of_reach = np.iinfo(self._sums.dtype).min // 2
+        self._is_to_sum = True
 
     @property
     def skipped(self) -> frozenset[str]:
@@ -68,18 +75,28 @@ class Ranking:
     @property
     def total(self) -> Scores:
         """The weighted sum of all scores by row, -1 for rows that are not feasible."""
-        return self.totals.shown()
+        total: Scores = np.maximum(self._sums, INFEASIBLE).astype(np.int64)
+        return total
+
+    def total_of(self, row: int) -> int:
+        """Return the total of a feasible row."""
+        total: int = self._sums.item(row)
+        return total
+
+    def best(self) -> Rows:
+        """Return the feasible rows with the highest total, in order."""
+        sums = self._sums
+        best: Rows = (sums == sums[sums.argmax()]).nonzero()[0]
+        return best
 
     def by_plugin(self) -> dict[str, tuple[Scores, Scores, int]]:
         """Return, for every plugin that scored, its raw and normalised scores by row, and its weight."""
         found = {}
         for step in self._steps:
-            weighted = step.by_row(self.nodes)
-            if weighted is not None:
-                normalized, raw = weighted // step.weight, step.raw
-                if step.domains is not None:
-                    raw = step.domains.raw.take(self.nodes.label(step.domains.key).codes)
-                found[step.plugin.name] = (normalized if raw is None else raw, normalized, step.weight)
+            if step.weighted is not None:
+                normalized = step.by_row(step.weighted, self.nodes) // step.weight
+                raw = normalized if step.raw is None else step.by_row(step.raw, self.nodes)
+                found[step.plugin.name] = (raw, normalized, step.weight)
             elif isinstance(step.state, Indifferent):
                 nothing = np.zeros(len(self.nodes), dtype=np.int64)
                 found[step.plugin.name] = (nothing, nothing, step.weight)
@@ -88,84 +105,54 @@ class Ranking:
     def refresh(self, pod: Pod, feasible: Mask) -> None:
         """Bring the total up to date with the table and with the rows that are feasible now."""
         is_relaid = self._layout != self._table.layout.position
-        fresh = self._fit() if is_relaid else NO_MARKS
+        fresh = self._fit() if is_relaid else NO_ROWS
         has_flipped = self._feasible_position != self._feasible_journal.position
-        flipped = self._flip(feasible) if has_flipped else NO_ROWS
+        if has_flipped:
+            self._flip(feasible)
         restated = self._states_watch.stale()
         if restated or self._feasible_position < 0:
             self._refresh_states(pod, restated)
-        # By plugin, the rows whose scores are void; None for all.
-        stale = self._scores_watch.stale()
+        void = self._scores_watch.stale()
         if is_relaid:
-            stale = self._with_fresh(clipped(stale, len(feasible)), fresh)
-        stale.update(dict.fromkeys(range(len(self._steps)) if flipped is None else self._restated))
-        self._restated.clear()
-        if flipped is not None and len(flipped):
-            for index, step in enumerate(self._steps):
-                if step.domains is not None:
-                    step.domains.forget_extent()
-                    stale[index] = None
-        for index in [index for index, marks in stale.items() if marks is None]:
-            del stale[index]
-            self._rescore(pod, index, None, feasible)
-        if stale and not self._patch(stale):
-            self._rescore_some(pod, list(stale), self.nodes.take(union(stale.values())), feasible)
-        if flipped is not None and (len(flipped) or is_relaid):
-            self._rescore_flipped(pod, flipped, feasible)
+            known = clipped(void, len(feasible))
+            void = {index: joined(known.get(index, NO_ROWS), fresh) for index in range(len(self._steps))}
+        void.update(dict.fromkeys(self._void))
+        self._void.clear()
+        self._rescore(pod, void, feasible)
+        for index, step in enumerate(self._steps if has_flipped else ()):
+            # Others than before may be lowest and highest.
+            if step.raw is not None and not step.is_flat:
+                self._weigh(pod, index, (NO_ROWS, NO_ROWS), feasible)
         if self._is_to_sum:
-            parts = [step.by_row(self.nodes) for step in self._steps]
-            self.totals.start(feasible, [part for part in parts if part is not None])
+            self._sums[:] = np.where(feasible, 0, self._out_of_reach)
+            for step in self._steps:
+                if step.weighted is not None:
+                    self._sums += step.by_row(step.weighted, self.nodes)
             self._is_to_sum = False
         self._feasible_position = self._feasible_journal.position
 
-    def _fit(self) -> list[int] | None:
+    def _flip(self, feasible: Mask) -> None:
+        """Take over which rows are feasible now."""
+        self._scored.asked = feasible
+        flipped = self.nodes.put_feasible(feasible)
+        if flipped is None:
+            self._is_to_sum = True
+        elif len(flipped):
+            self._sums[flipped] += np.where(feasible[flipped], -self._out_of_reach, self._out_of_reach)
+        for step in self._steps:
+            step.held = None
+
+    def _fit(self) -> Rows | None:
         """Make the scores as long as the table; return the rows that are other nodes', None if that is not known."""
         layout, rows = self._table.layout, len(self._table)
         marked = layout.since(self._layout)
         self._layout = layout.position
         self.nodes.fit_feasible()
-        self.totals, self._is_to_sum = Totals(rows), True
-        for step in self._steps:
-            step.fit(rows)
-        return None if marked is None else [row for row in set(marked) if row < rows]
-
-    def _with_fresh(self, stale: StaleRows, fresh: list[int] | None) -> StaleRows:
-        """Have everybody score the rows that are other nodes' than before, too, and whoever scores domains, all."""
+        self._sums, self._is_to_sum = np.zeros(rows, dtype=self._sums.dtype), True
         for index, step in enumerate(self._steps):
-            marks = stale.get(index, NO_MARKS)
-            stale[index] = None if fresh is None or marks is None or step.weighted is None else [*marks, *fresh]
-        return stale
-
-    def _flip(self, feasible: Mask) -> Rows | None:
-        """Open and close the rows that have become or ceased to be feasible, and return them; None the first time."""
-        self._scored.asked = feasible
-        flipped = self.nodes.flip_feasible(feasible)
-        if flipped is None:
-            self.totals.start(feasible, [])
-        elif len(flipped):
-            self.totals.open_or_close(flipped, feasible[flipped])
-        return flipped
-
-    def _rescore_flipped(self, pod: Pod, flipped: Rows, feasible: Mask) -> None:
-        """Score rows that have become feasible, and normalise anew where others than before are lowest and highest."""
-        opened = flipped[feasible[flipped]]
-        # All others have scored every row, feasible or not.
-        partial = [index for index, step in enumerate(self._steps) if step.is_partial]
-        if partial and len(opened):
-            self._rescore_some(pod, partial, self.nodes.take(opened), feasible)
-        for index, step in enumerate(self._steps):
-            # Where all rows score the same, it does not matter which of them are feasible.
-            if step.raw is not None and step.bounds[0] != step.bounds[1]:
-                extent = extent_of(step.raw, feasible)
-                if extent != step.extent:
-                    step.extent = extent
-                    self._reweigh(pod, index, (EVERY_ROW, self._normalize(pod, index, step.raw, extent)), feasible)
-
-    def _rescore_some(self, pod: Pod, indices: list[int], few: Nodes, feasible: Mask) -> None:
-        """Score some rows of some plugins again."""
-        few.asked = feasible[few.rows]
-        for index in indices:
-            self._rescore(pod, index, few, feasible)
+            if not step.fit(rows):
+                self._void.add(index)
+        return None if marked is None else marked[marked < rows]
 
     def _refresh_states(self, pod: Pod, stale: Container[int]) -> None:
         """Run `pre_score` where what it read has changed."""
@@ -175,155 +162,106 @@ class Ranking:
         for index, step in enumerate(self._steps):
             if step.pre_score is not None and (is_first or index in stale):
                 step.prepare(self._pre_score(pod, index, step.pre_score))
-                self._restated.add(index)
+                self._void.add(index)
 
     def _pre_score(self, pod: Pod, index: int, plugin: PreScore) -> Any:
         blame = (plugin.name, "PreScore", pod)
         return self._states_watch.ask(index, blame, plugin.pre_score, pod, self.nodes)
 
-    def _patch(self, stale: StaleRows) -> bool:
-        """See to rows of which only amounts have changed, if that is all."""
-        marked: list[int] = NO_MARKS
-        steps = []
-        for index, marks in stale.items():
+    def _rescore(self, pod: Pod, void: VoidRows, feasible: Mask) -> None:
+        """Score again what is void."""
+        # Answers that read the same journal share one array, and what is gathered for it.
+        last, few = NO_ROWS, self.nodes
+        for index, rows in void.items():
             step = self._steps[index]
-            if marks is None or step.by_amounts is None or step.weighted is None:
-                return False
-            if marked is not marks:
-                marked = marked + marks if marked and marked != marks else marks
-            steps.append((step.by_amounts, step.weight, step.weighted))
-        if len(marked) > FEW_ROWS:
-            return self._patch_many(marked, steps)
-        for row in set(marked):
-            has, taken = self._table.resources.amounts(row)
-            change = 0
-            for state, weight, kept in steps:
-                weighted = state.score_of(has, taken) * weight
-                change += weighted - kept.item(row)
-                kept[row] = weighted
-            if change:
-                self.totals.add_one(row, change)
-        return True
+            if isinstance(step.state, Skip):
+                self._is_to_sum = self._is_to_sum or step.weighted is not None
+                step.drop()
+            elif rows is None:
+                if not self._rescore_domains(pod, index, feasible):
+                    self._rescore_rows(pod, index, self._scored, feasible)
+            elif step.key or not len(rows):
+                continue
+            elif step.by_amounts is not None and len(rows) <= FEW_ROWS:
+                self._patch(step, step.by_amounts, rows)
+            else:
+                if rows is not last:
+                    last, few = rows, self.nodes.take(each_once(rows, len(feasible)))
+                    few.asked = feasible[few.all_rows]
+                self._rescore_rows(pod, index, few, feasible)
 
-    def _patch_many(self, marks: list[int], steps: list[tuple[Incremental, int, Scores]]) -> bool:
-        if len(marks) > len(self._table):
-            return False
-        rows, has, taken = self._table.resources.gather(marks)
-        change: Scores = np.zeros(len(rows), dtype=np.int64)
-        for state, weight, kept in steps:
-            weighted = state.score_each(has, taken) * weight
-            change += weighted - kept[rows]
-            kept[rows] = weighted
-        self.totals.add(rows, change)
-        return True
+    def _patch(self, step: ScoreStep, state: Incremental, rows: Rows) -> None:
+        """See to a few rows of which only amounts have changed."""
+        kept, weight = step.weighted, step.weight
+        assert kept is not None
+        for row in set(rows.tolist()):
+            before, now = kept.item(row), state.score_of(*self._table.resources.amounts(row)) * weight
+            if now != before:
+                kept[row] = now
+                self._sums[row] += now - before
 
-    def _rescore(self, pod: Pod, index: int, few: Nodes | None, feasible: Mask) -> None:
-        """Score some rows of one plugin again, or all."""
-        step = self._steps[index]
-        if isinstance(step.state, Skip):
-            self._drop(step)
-            return
-        if few is None and self._rescore_domains(pod, index):
-            return
-        if step.domains is not None:
-            if few is not None:
-                return
-            self._drop(step)
-        nodes, rows = (self._scored, EVERY_ROW) if few is None or few.rows is None else (few, few.rows)
+    def _rescore_rows(self, pod: Pod, index: int, nodes: Nodes, feasible: Mask) -> None:
+        """Score the rows given of one plugin again."""
+        step, at = self._steps[index], EVERY if nodes.rows is None else nodes.rows
         blame = (step.plugin.name, "Score", pod)
-        nodes.is_asked_read = False
-        scores = self._scores_watch.ask(index, blame, ask_score, step.plugin, pod, nodes, step.state)
-        step.is_partial = step.is_partial or nodes.is_asked_read
-        if step.normalizer is not None:
-            rows, scores = self._normalized(pod, index, (rows, scores), feasible)
-        self._reweigh(pod, index, (rows, scores), feasible)
+        details = (step.plugin, pod, nodes, step.state, step.plugin.name in self._foreign)
+        scores = self._scores_watch.ask(index, blame, ask_score, *details)
+        step.take(at, scores)
+        self._weigh(pod, index, (at, scores), feasible)
 
-    def _reweigh(self, pod: Pod, index: int, fresh: tuple[Rows | slice, Scores], feasible: Mask) -> None:
-        """Take over the scores of some rows, or all, into what is kept and into the total."""
-        step, (rows, scores) = self._steps[index], fresh
-        if step.plugin.name in self._foreign:
-            is_feasible = feasible[rows]
-            _check_range((step.plugin.name, "Score", pod), scores[is_feasible])
-            # What it says about others is not looked at, be it a number or not.
-            scores, step.is_partial = np.where(is_feasible, scores, 0), True
-        before, weighted = step.weighted, scores if step.weight == 1 else scores * step.weight
-        if isinstance(rows, slice):
-            step.weighted = own(weighted)
-            if before is None:
-                self.totals.add_all(weighted)
-            # Where pods add up alike in all domains, a new sum is often the same score.
-            elif step.raw is None or not np.array_equal(before, weighted):
-                np.subtract(weighted, before, out=before)
-                self.totals.add_all(before)
-        elif before is not None:
-            self.totals.add(rows, weighted - before[rows])
-            before[rows] = weighted
-
-    def _drop(self, step: ScoreStep) -> None:
-        """Take back what a plugin added to the total."""
-        if step.weighted is not None or step.domains is not None:
-            self._is_to_sum = True
-        step.weighted = step.raw = step.domains = None
-
-    def _rescore_domains(self, pod: Pod, index: int) -> bool:
+    def _rescore_domains(self, pod: Pod, index: int, feasible: Mask) -> bool:
         """Score all rows by their domains, if that can be done."""
-        step, nodes = self._steps[index], self.nodes
-        found = step.state.by_domain() if isinstance(step.state, Incremental) and self._scored is nodes else None
+        step = self._steps[index]
+        found = step.state.by_domain() if isinstance(step.state, Incremental) and self._scored is self.nodes else None
         if found is None:
             return False
         key, summed = found
-        population, held = nodes.population(key), nodes.feasible_population(key)
-
-        def weigh(raw: Scores, extent: tuple[int, int]) -> Scores:
-            scores = self._normalize(pod, index, raw, extent)
-            return scores if step.weight == 1 else scores * step.weight
-
-        known = step.domains
-        if known is None or known.population is not population:
-            self._drop(step)
-            step.domains = DomainScores(key, population, summed, held, weigh)
-            self._is_to_sum = True
-        else:
-            self._shift(known, *known.follow(summed, held, weigh))
+        codes = step.follow(key, summed, self.nodes.population(key))
+        self._weigh(pod, index, (codes, summed.by_code[codes]), feasible)
         return True
 
-    def _shift(self, domains: DomainScores, changed: Rows, change: Scores) -> None:
-        """Add to the totals of all rows of some domains, given by their codes."""
-        if not len(changed):
+    def _weigh(self, pod: Pod, index: int, fresh: tuple[Rows | slice, Scores], feasible: Mask) -> None:
+        """Take over the scores of some rows, or domains, into what is kept and into the total.
+
+        Where another is lowest or highest than before, all of them are normalised anew.
+        """
+        step, (at, scores) = self._steps[index], fresh
+        if step.raw is not None:
+            extent = step.find_extent(self.nodes)
+            if extent != step.extent:
+                step.extent, at = extent, EVERY
+            elif not len(scores):
+                return
+            blame = (step.plugin.name, "NormalizeScore", pod)
+            details = (step.normalizer, pod, step.raw[at], extent, step.state)
+            scores = self._scores_watch.ask(index, blame, ask_normalize, *details)
+        if step.plugin.name in self._foreign and not step.key:
+            _check_range((step.plugin.name, "Score", pod), scores[feasible[at]])
+        if step.normalizer is not None:
+            # Rows that are not feasible may be above the highest or below the lowest.
+            scores = np.minimum(np.maximum(scores, 0), MAX_SCORE)
+        weighted = (scores if step.weight == 1 else scores * step.weight).astype(self._sums.dtype)
+        self._add(step, at, weighted)
+
+    def _add(self, step: ScoreStep, at: Rows | slice, weighted: NDArray[Any]) -> None:
+        """Put new weighted scores in the place of those before, in the total, too."""
+        before = step.weighted
+        if before is None:
+            step.weighted, self._is_to_sum = weighted, True
             return
-        nodes, key, population = self.nodes, domains.key, domains.population
-        if int(population[changed].sum()) * FEW > len(nodes):
-            by_code = np.zeros(len(population), dtype=np.int64)
-            by_code[changed] = change
-            self.totals.add_all(by_code.take(nodes.label(key).codes))
+        change = weighted - before[at]
+        if at is EVERY:
+            step.weighted = weighted
         else:
-            last = len(population) - 1
-            rows = [nodes.rows_with(key, (code if code != last else -1,)) for code in changed.tolist()]
-            self.totals.add(np.concatenate(rows), np.repeat(change, [len(some) for some in rows]))
-
-    def _normalized(
-        self, pod: Pod, index: int, fresh: tuple[Rows | slice, Scores], feasible: Mask
-    ) -> tuple[Rows | slice, Scores]:
-        """Take in fresh raw scores and normalise them; all rows if the extent of the feasible ones has moved."""
-        step, (rows, scores) = self._steps[index], fresh
-        if step.raw is None or rows is EVERY_ROW:
-            # A copy: what a plugin returns may be a column, which nobody may write to.
-            step.raw = scores.copy()
-            step.bounds = (int(scores.min(initial=HIGHEST)), int(scores.max(initial=LOWEST)))
-        else:
-            step.raw[rows] = scores
-            low, high = step.bounds
-            step.bounds = (min(low, int(scores.min(initial=low))), max(high, int(scores.max(initial=high))))
-        extent = step.extent if changes_nothing(step, rows, scores) else extent_of(step.raw, feasible)
-        if extent != step.extent:
-            step.extent, rows, scores = extent, EVERY_ROW, step.raw
-        return rows, self._normalize(pod, index, scores, extent)
-
-    def _normalize(self, pod: Pod, index: int, scores: Scores, extent: tuple[int, int]) -> Scores:
-        step = self._steps[index]
-        blame = (step.plugin.name, "NormalizeScore", pod)
-        details = (step.normalizer, pod, scores, extent, step.state)
-        return self._scores_watch.ask(index, blame, ask_normalize, *details)
+            before[at] = weighted
+        if not step.key:
+            self._sums[at] += change
+        # Where pods add up alike in all domains, a new sum is often the same score.
+        elif at is EVERY and change.any():
+            self._sums += step.by_row(change, self.nodes)
+        elif isinstance(at, np.ndarray):
+            for code, by in zip(at.tolist(), change.tolist(), strict=True):
+                self._sums[self.nodes.rows_with(step.key, (code,))] += by
 
 
 def _check_range(blame: Blame, scores: Scores) -> None:

@@ -1,35 +1,36 @@
-"""A score plugin with its state and the scores that are kept of it, by row or by domain.
-
-`ranking` asks it, and adds up what it says.
-"""
+"""A score plugin with its state and the scores that are kept of it, by row or by domain; `ranking` asks it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.framework.contract import Indifferent, Normalize, PreScore, Score, Skip
-from stowplan.framework.kept.domains import HIGHEST, LOWEST, DomainScores
-from stowplan.framework.kept.incremental import Incremental, by_amounts
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
 from stowplan.table.columns import Mask, Rows, Scores, fitted
+from stowplan.table.domain_sums import Summed
 from stowplan.table.nodes import Nodes
 
-EVERY_ROW = slice(None)
+EVERY: Final = slice(None)
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
 class ScoreStep:
-    """A score plugin with its weight and state, and its scores by row: weighted, and raw if it normalises them.
+    """A score plugin with its weight and state, and its scores: weighted, and raw if it normalises them.
 
-    Where they follow from a label, `domains` has them instead.
+    By row; where they follow from a label, `key`, by the codes of its values, at the end those of rows without one.
     """
 
     __slots__ = (
-        "bounds",
+        "_population",
+        "_summed",
         "by_amounts",
-        "domains",
         "extent",
-        "is_partial",
+        "held",
+        "is_flat",
+        "key",
         "normalizer",
         "plugin",
         "pre_score",
@@ -44,53 +45,86 @@ class ScoreStep:
         self.weight = weight
         self.pre_score = pre_score
         self.normalizer = plugin if isinstance(plugin, Normalize) else None
-        self.by_amounts: Incremental | None = None
         self.state: Any = None
+        self.by_amounts: Incremental | None = None
+        self.drop()
+
+    def drop(self) -> None:
+        """Forget all scores."""
+        self.key = ""
         self.raw: Scores | None = None
-        # The lowest and highest raw score of a feasible row; and what no row at all is below or above.
+        self.weighted: NDArray[Any] | None = None
+        #: The lowest and highest raw score of a feasible row.
         self.extent = (0, 0)
-        self.bounds = (0, 0)
-        self.weighted: Scores | None = None
-        self.domains: DomainScores | None = None
-        # It may have scored only rows that were feasible.
-        self.is_partial = False
+        #: The places of feasible rows, or of domains that have one; None until somebody wants to know.
+        self.held: Mask | slice | None = None
+        #: Whether all rows score the same, so that it does not matter which of them are feasible.
+        self.is_flat = False
+        self._summed: Summed | None = None
+        self._population: Scores | None = None
 
     def prepare(self, state: Any) -> None:
         """Take a new state."""
         self.state, self.by_amounts = state, by_amounts(state)
 
-    def fit(self, rows: int) -> None:
-        """Take over that nodes came or went."""
-        self.weighted = None if self.weighted is None else fitted(self.weighted, rows)
+    def fit(self, rows: int) -> bool:
+        """Take over that nodes came or went; say whether the scores of the others are still known."""
+        if self.key or self.weighted is None:
+            self.drop()
+            return False
+        self.weighted = fitted(self.weighted, rows)
         self.raw = None if self.raw is None else fitted(self.raw, rows)
-        self.domains = None
+        return True
 
-    def by_row(self, nodes: Nodes) -> Scores | None:
-        """Return the weighted scores of all rows; None if there are none."""
-        domains = self.domains
-        return self.weighted if domains is None else domains.weighted.take(nodes.label(domains.key).codes)
+    def by_row(self, scores: NDArray[Any], nodes: Nodes) -> NDArray[Any]:
+        """Return raw or weighted scores by row."""
+        return scores.take(nodes.label(self.key).codes) if self.key else scores
+
+    def take(self, at: Rows | slice, scores: Scores) -> None:
+        """Take in raw scores of some rows, or all."""
+        if self.key:
+            self.drop()
+        if self.normalizer is None:
+            return
+        if self.raw is None or at is EVERY:
+            # A copy: what a plugin returns may be a column, which nobody may write to.
+            self.raw = scores.copy()
+            self.is_flat = len(scores) > 0 and int(scores.min()) == int(scores.max())
+        else:
+            self.raw[at] = scores
+            self.is_flat = self.is_flat and bool((scores == self.extent[0]).all())
+
+    def follow(self, key: str, summed: Summed, population: Scores) -> Rows | slice:
+        """Take in raw scores by domain; return the codes whose score may have changed, if they are few."""
+        changed = None
+        if self.key == key and self._population is population and self._summed is not None:
+            changed = summed.changed_since(self._summed)
+        else:
+            self.drop()
+        self.key, self.raw, self._summed, self._population = key, summed.by_code, summed, population
+        return EVERY if changed is None or len(changed) > FEW_ROWS else np.array([*changed], dtype=np.intp)
+
+    def find_extent(self, nodes: Nodes) -> tuple[int, int]:
+        """Return the lowest and highest raw score of a feasible row, or of a domain that has one."""
+        scores = self.raw
+        assert scores is not None
+        if self.is_flat:
+            return int(scores[0]), int(scores[0])
+        if self.held is None:
+            held = nodes.feasible_population(self.key) > 0 if self.key else nodes.feasible
+            places = np.count_nonzero(held)
+            # The last stands for rows without the label, of which there are often none.
+            is_run = places == len(held) or (places == len(held) - 1 and not held[-1])
+            self.held = slice(0, places) if is_run else held
+        return extent_of(scores, self.held)
+
+
+def extent_of(scores: Scores, held: Mask | slice) -> tuple[int, int]:
+    """Return the lowest and highest score of those that are held."""
+    scores = scores[held] if isinstance(held, slice) else scores.compress(held)
+    return int(scores.min(initial=HIGHEST)), int(scores.max(initial=LOWEST))
 
 
 def is_left_out(state: Any) -> bool:
     """Say whether a plugin has nothing to say; one that gives every row 0 has, though nothing need be added up."""
     return isinstance(state, Skip) and not isinstance(state, Indifferent)
-
-
-def own(scores: Scores) -> Scores:
-    """Return scores that may be written to: what a plugin returns may be a column, which nobody may write to."""
-    return scores if scores.flags.writeable and scores.base is None else scores.copy()
-
-
-def changes_nothing(step: ScoreStep, rows: Rows | slice, scores: Scores) -> bool:
-    """Say whether all rows scored the same and some were scored again, still the same: whoever comes or goes."""
-    low, high = step.extent
-    return low == high and rows is not EVERY_ROW and bool((scores == low).all())
-
-
-def extent_of(scores: Scores, feasible: Mask) -> tuple[int, int]:
-    """Return the lowest and highest score of a feasible row."""
-    if np.count_nonzero(feasible) == len(feasible) > 0:
-        return int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))
-    # Twice as fast as to reduce under a mask.
-    scores = scores.compress(feasible)
-    return int(scores.min(initial=HIGHEST)), int(scores.max(initial=LOWEST))

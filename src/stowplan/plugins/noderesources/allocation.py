@@ -84,6 +84,7 @@ class CountedResources(Incremental):
         return score
 
     def score_each(self, has: Matrix, taken: Matrix) -> Scores:
+        """Return the scores of several rows. # (resources, nodes)"""
         scores = self.rule(MANY_ROWS, self.shares, has, taken)
         if isinstance(scores, np.ndarray):
             # As for one row; what is too large for an integer could not even be cast.
@@ -150,14 +151,17 @@ class Arithmetic:
     look_up: Callable[[Scores, Numeric], Numeric]
 
 
+#: Returns the scores of rows by what is kept of their nodes; None where only the rule is exact.
+ScoreShortcut = Callable[[tuple[ResourceShare, ...], Nodes], Scores | None]
 ScoreRule = Callable[[Arithmetic, tuple[ResourceShare, ...], Numeric, Numeric], Numeric]
 
 
-def score_rows(counted: CountedResources, nodes: Nodes) -> Scores:
+def score_rows(counted: CountedResources, nodes: Nodes, shortcut: ScoreShortcut | None) -> Scores:
     """Return the score of every row."""
     if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS:
         return np.array([counted.score_of(has, taken) for has, taken in nodes.amounts()], dtype=np.int64)
-    return counted.score_each(nodes.allocatable, nodes.requested)
+    scores = shortcut(counted.shares, nodes) if shortcut is not None else None
+    return counted.score_each(nodes.allocatable, nodes.requested) if scores is None else scores
 
 
 def score_served(counted: CountedResources, nodes: Nodes, count: CountServed) -> Scores:

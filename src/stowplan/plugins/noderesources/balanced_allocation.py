@@ -71,8 +71,7 @@ class NodeResourcesBalancedAllocation(PreScore, Score):
             return np.zeros(len(nodes), dtype=np.int64)
         if counted.served and self._served is not None:
             return score_served(counted, nodes, self._served.of)
-        scores = _improvement_of_all(counted.shares, nodes)
-        return score_rows(counted, nodes) if scores is None else scores
+        return score_rows(counted, nodes, _improvement_of_all)
 
 
 class Evenness(msgspec.Struct, frozen=True):
@@ -101,7 +100,7 @@ class Evenness(msgspec.Struct, frozen=True):
 
 
 def _improvement_of_all(counted: tuple[ResourceShare, ...], nodes: Nodes) -> Scores | None:
-    """Return the score of every row, starting from how it stands; None where only the general rule is exact."""
+    """Return the scores of rows, starting from how each stands; None where only the general rule is exact."""
     derived = nodes.derived(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
     if derived is None or any(derived.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
         return None

@@ -57,9 +57,9 @@ from stowplan.plugins.noderesources.allocation import (
 from stowplan.plugins.noderesources.arguments import LEAST_ALLOCATED, NodeResourcesFitArgs, ScoringStrategy
 from stowplan.plugins.noderesources.placement_score import score_fullness
 from stowplan.plugins.shape_score import MAX_UTILIZATION, UtilizationShapePoint, curve_of
-from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
+from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS, DerivedLines, Matrix
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS, DerivedLines
 
 DEFAULT_ARGS = NodeResourcesFitArgs()
 
@@ -160,12 +160,15 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Reque
             return
         allocatable, requested = nodes.allocatable, nodes.requested
         for demand in state:
-            is_short = _is_short(demand, allocatable, requested)
-            if np.count_nonzero(is_short):
-                has = allocatable[demand.row]
-                # Evicting pods always makes room for one more, however few the node takes.
-                unresolvable = demand.row != PODS and has < (demand.whole or demand.amount)
-                yield reject(is_short, demand.reason, unresolvable=unresolvable)
+            has = allocatable[demand.row]
+            is_short = has - requested[demand.row] < demand.amount
+            if demand.is_served:
+                is_short &= has != 0
+            if not np.count_nonzero(is_short):
+                continue
+            # Evicting pods always makes room for one more, however few the node takes.
+            unresolvable = demand.row != PODS and has < (demand.whole or demand.amount)
+            yield reject(is_short, demand.reason, unresolvable=unresolvable)
 
     def pre_score(self, pod: Pod, nodes: Nodes) -> CountedResources:
         serves = self._served.serves if self._served is not None else nothing_served
@@ -178,8 +181,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Reque
         counted = self.pre_score(pod, nodes) if state is None else state
         if counted.served and self._served is not None:
             return score_served(counted, nodes, self._served.of)
-        scores = score_all(counted.shares, nodes) if self._is_least_allocated else None
-        return score_rows(counted, nodes) if scores is None else scores
+        return score_rows(counted, nodes, score_all if self._is_least_allocated else None)
 
     def score_placements(self, group: OwnGroup, nodes: Nodes, found: Sequence[PlacedIn]) -> Sequence[int]:
         return score_fullness(self._resources, nodes, found, lambda pod: _container_requests(pod, nodes))
@@ -218,12 +220,6 @@ class Demands(tuple[Demand, ...], Incremental):
                 return False
         return True
 
-    def fits_each(self, has: Matrix, taken: Matrix) -> Mask:
-        is_short = np.zeros(has.shape[1], dtype=bool)
-        for demand in self:
-            is_short |= _is_short(demand, has, taken)
-        return ~is_short
-
     def changed_rows(self, before: Demands, nodes: Nodes) -> Rows | None:
         if len(self) != len(before):
             return None
@@ -236,11 +232,6 @@ class Demands(tuple[Demand, ...], Incremental):
                 rows = _rows_between(then.amount, now.amount, now.row, nodes)
                 others = np.append(others, rows) if len(rows) else others
         return others
-
-
-def _is_short(demand: Demand, has: Matrix, taken: Matrix) -> Mask:
-    is_short: Mask = has[demand.row] - taken[demand.row] < demand.amount
-    return is_short & (has[demand.row] != 0) if demand.is_served else is_short
 
 
 def _rows_between(one: int, other: int, resource: int, nodes: Nodes) -> Rows:
@@ -344,7 +335,7 @@ class FreeRoom(msgspec.Struct, frozen=True):
 
 
 def score_all(shares: tuple[ResourceShare, ...], nodes: Nodes) -> Scores | None:
-    """Return the score of every row, for a pod that adds these shares; None where only the general rule is exact."""
+    """Return the scores of rows for a pod that adds these shares; None where only the general rule is exact."""
     rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
     derived = nodes.derived(rule) if shares else None
     count = len(shares)

@@ -101,7 +101,7 @@ class AttachedVolumes:
             return None
         attached.update(name for _, name in registered)
         found = {row for row in map(self.holding.row_of.get, attached) if row is not None}
-        found.update(rows, *map(self._rows_of, references))
+        found.update(rows.tolist(), *map(self._rows_of, references))
         return found
 
     def _rows_of(self, reference: Reference) -> Iterable[int]:
