@@ -149,7 +149,7 @@ async def _choose_among(
         total, row = await _prioritize(field, pod, left, ranking.total, extenders)
         return Chosen(pod, nodes[row].metadata.name, row, found.count, int(total[row]))
     row = pick(field, ranking, found)
-    return Chosen(pod, nodes[row].metadata.name, row, found.count, ranking.total_of(row))
+    return Chosen(pod, nodes[row].metadata.name, row, found.count, ranking.sums.item(row))
 
 
 def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodShape) -> Found:
@@ -188,7 +188,8 @@ def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_em
 
 def pick(field: ChoiceInputs, ranking: Ranking, found: Found) -> int:
     """Return the row with the highest total; the tie rule decides between equals."""
-    best = ranking.best()
+    sums = ranking.sums
+    best: Rows = (sums == sums[sums.argmax()]).nonzero()[0]
     return int(best[0]) if len(best) == 1 else field.ties.pick(best, lambda: in_order(field, found))
 
 

@@ -191,10 +191,11 @@ class Filtering:
             self._walk(pod, None, void)
             return
         some = [rows for rows in void if rows is not None and len(rows)]
-        together = some[0] if len(some) == 1 else np.concatenate((NO_ROWS, *some))
-        rows = each_once(together, len(self._words))
+        if not some:
+            return
+        rows = each_once(some[0] if len(some) == 1 else np.concatenate(some), len(self._words))
         # Where a state says that its answer has changed, it has.
-        if len(rows) and (is_restated or not self._still_pass(pod, rows, void)):
+        if is_restated or not self._still_pass(pod, rows, void):
             self._walk(pod, rows, void)
 
     def _void(self, index: int, marks: Rows | None) -> Rows | None:

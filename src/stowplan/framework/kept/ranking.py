@@ -62,9 +62,10 @@ class Ranking:
         self._void = set(range(len(self._steps)))
         # Narrow numbers are several times as fast to add up and to search; weights may be too large for them.
         is_narrow = sum(weight for _, weight in profile.score) * MAX_SCORE < np.iinfo(np.int32).max // 2
-        self._sums: NDArray[Any] = np.zeros(len(table), dtype=np.int32 if is_narrow else np.int64)
+        #: Live: the total of each row, less than 0 where it is not feasible.
+        self.sums: NDArray[Any] = np.zeros(len(table), dtype=np.int32 if is_narrow else np.int64)
         # What is added for rows that are not feasible, so that no score brings them up to 0.
-        self._out_of_reach = np.iinfo(self._sums.dtype).min // 2
+        self._out_of_reach = np.iinfo(self.sums.dtype).min // 2
         self._is_to_sum = True
 
     @property
@@ -75,19 +76,8 @@ class Ranking:
     @property
     def total(self) -> Scores:
         """The weighted sum of all scores by row, -1 for rows that are not feasible."""
-        total: Scores = np.maximum(self._sums, INFEASIBLE).astype(np.int64)
+        total: Scores = np.maximum(self.sums, INFEASIBLE).astype(np.int64)
         return total
-
-    def total_of(self, row: int) -> int:
-        """Return the total of a feasible row."""
-        total: int = self._sums.item(row)
-        return total
-
-    def best(self) -> Rows:
-        """Return the feasible rows with the highest total, in order."""
-        sums = self._sums
-        best: Rows = (sums == sums[sums.argmax()]).nonzero()[0]
-        return best
 
     def by_plugin(self) -> dict[str, tuple[Scores, Scores, int]]:
         """Return, for every plugin that scored, its raw and normalised scores by row, and its weight."""
@@ -118,16 +108,17 @@ class Ranking:
             void = {index: joined(known.get(index, NO_ROWS), fresh) for index in range(len(self._steps))}
         void.update(dict.fromkeys(self._void))
         self._void.clear()
-        self._rescore(pod, void, feasible)
+        if void and not self._patch(void):
+            self._rescore(pod, void, feasible)
         for index, step in enumerate(self._steps if has_flipped else ()):
             # Others than before may be lowest and highest.
             if step.raw is not None and not step.is_flat:
                 self._weigh(pod, index, (NO_ROWS, NO_ROWS), feasible)
         if self._is_to_sum:
-            self._sums[:] = np.where(feasible, 0, self._out_of_reach)
+            self.sums[:] = np.where(feasible, 0, self._out_of_reach)
             for step in self._steps:
                 if step.weighted is not None:
-                    self._sums += step.by_row(step.weighted, self.nodes)
+                    self.sums += step.by_row(step.weighted, self.nodes)
             self._is_to_sum = False
         self._feasible_position = self._feasible_journal.position
 
@@ -138,7 +129,7 @@ class Ranking:
         if flipped is None:
             self._is_to_sum = True
         elif len(flipped):
-            self._sums[flipped] += np.where(feasible[flipped], -self._out_of_reach, self._out_of_reach)
+            self.sums[flipped] += np.where(feasible[flipped], -self._out_of_reach, self._out_of_reach)
         for step in self._steps:
             step.held = None
 
@@ -148,7 +139,7 @@ class Ranking:
         marked = layout.since(self._layout)
         self._layout = layout.position
         self.nodes.fit_feasible()
-        self._sums, self._is_to_sum = np.zeros(rows, dtype=self._sums.dtype), True
+        self.sums, self._is_to_sum = np.zeros(rows, dtype=self.sums.dtype), True
         for index, step in enumerate(self._steps):
             if not step.fit(rows):
                 self._void.add(index)
@@ -168,6 +159,26 @@ class Ranking:
         blame = (plugin.name, "PreScore", pod)
         return self._states_watch.ask(index, blame, plugin.pre_score, pod, self.nodes)
 
+    def _patch(self, void: VoidRows) -> bool:
+        """See to a few rows of which only amounts have changed, if that is all: what a pod more on a node comes to."""
+        rows, steps = next(iter(void.values())), []
+        for index, others in void.items():
+            step = self._steps[index]
+            # Whoever reads the same journals is given the same array.
+            if others is not rows or step.by_amounts is None or step.weighted is None:
+                return False
+            steps.append((step.by_amounts, step.weight, step.weighted))
+        if rows is None or len(rows) > FEW_ROWS:
+            return False
+        for row in set(rows.tolist()):
+            has, taken = self._table.resources.amounts(row)
+            for state, weight, kept in steps:
+                before, now = kept.item(row), state.score_of(has, taken) * weight
+                if now != before:
+                    kept[row] = now
+                    self.sums[row] += now - before
+        return True
+
     def _rescore(self, pod: Pod, void: VoidRows, feasible: Mask) -> None:
         """Score again what is void."""
         # Answers that read the same journal share one array, and what is gathered for it.
@@ -180,25 +191,13 @@ class Ranking:
             elif rows is None:
                 if not self._rescore_domains(pod, index, feasible):
                     self._rescore_rows(pod, index, self._scored, feasible)
-            elif step.key or not len(rows):
+            elif step.key or not len(rows) or self._patch({index: rows}):
                 continue
-            elif step.by_amounts is not None and len(rows) <= FEW_ROWS:
-                self._patch(step, step.by_amounts, rows)
             else:
                 if rows is not last:
                     last, few = rows, self.nodes.take(each_once(rows, len(feasible)))
                     few.asked = feasible[few.all_rows]
                 self._rescore_rows(pod, index, few, feasible)
-
-    def _patch(self, step: ScoreStep, state: Incremental, rows: Rows) -> None:
-        """See to a few rows of which only amounts have changed."""
-        kept, weight = step.weighted, step.weight
-        assert kept is not None
-        for row in set(rows.tolist()):
-            before, now = kept.item(row), state.score_of(*self._table.resources.amounts(row)) * weight
-            if now != before:
-                kept[row] = now
-                self._sums[row] += now - before
 
     def _rescore_rows(self, pod: Pod, index: int, nodes: Nodes, feasible: Mask) -> None:
         """Score the rows given of one plugin again."""
@@ -240,7 +239,7 @@ class Ranking:
         if step.normalizer is not None:
             # Rows that are not feasible may be above the highest or below the lowest.
             scores = np.minimum(np.maximum(scores, 0), MAX_SCORE)
-        weighted = (scores if step.weight == 1 else scores * step.weight).astype(self._sums.dtype)
+        weighted = (scores if step.weight == 1 else scores * step.weight).astype(self.sums.dtype)
         self._add(step, at, weighted)
 
     def _add(self, step: ScoreStep, at: Rows | slice, weighted: NDArray[Any]) -> None:
@@ -255,13 +254,13 @@ class Ranking:
         else:
             before[at] = weighted
         if not step.key:
-            self._sums[at] += change
+            self.sums[at] += change
         # Where pods add up alike in all domains, a new sum is often the same score.
         elif at is EVERY and change.any():
-            self._sums += step.by_row(change, self.nodes)
+            self.sums += step.by_row(change, self.nodes)
         elif isinstance(at, np.ndarray):
             for code, by in zip(at.tolist(), change.tolist(), strict=True):
-                self._sums[self.nodes.rows_with(step.key, (code,))] += by
+                self.sums[self.nodes.rows_with(step.key, (code,))] += by
 
 
 def _check_range(blame: Blame, scores: Scores) -> None:
