@@ -41,7 +41,11 @@ from stowplan.queue.entry import QueuedPod
 from stowplan.table.shape import PodShape
 
 #: A flood of changes is taken in by portions, with a pod in between: neither holds up the other, nor anybody else.
-_CHANGES_PER_TURN = 50
+_CHANGES_PER_POD = 50
+#: Pods are tried for about so long, or so many of them, before the loop turns to bindings, watches and events: work of
+#: one kind at a time costs less, and so do fewer turns.
+_TURN_NS = 1_000_000
+_PODS_PER_TURN = 32
 
 
 class Scheduler:
@@ -66,12 +70,20 @@ class Scheduler:
     async def run(self) -> None:
         """Schedule until stopped; what is being bound is seen to its end."""
         while not self._is_stopping:
-            self.apply_changes(_CHANGES_PER_TURN)
-            if not await self.schedule_next():
-                self._wake.clear()
-                is_ready = self._inbox or self.state.queue.has_ready
-                await (asyncio.sleep(0) if is_ready else self._wake.wait())
+            is_ready = await self._take_turn()
+            self._wake.clear()
+            await (asyncio.sleep(0) if is_ready else self._wake.wait())
         await self.settle()
+
+    async def _take_turn(self) -> bool:
+        """Schedule pods for a while; say whether there is more to do at once."""
+        ends_ns, has_pods = self.environment.now_ns() + _TURN_NS, True
+        for _ in range(_PODS_PER_TURN):
+            self.apply_changes(_CHANGES_PER_POD)
+            has_pods = await self.schedule_next()
+            if not has_pods or self.environment.now_ns() >= ends_ns:
+                break
+        return has_pods or bool(self._inbox) or self.state.queue.has_ready
 
     async def run_timers(self) -> None:
         """Flush the queue now and then until cancelled: those whose wait is over are to be tried again."""
@@ -118,8 +130,6 @@ class Scheduler:
                 await self._schedule(entry)
         except Exception as error:
             self._rescue(entry, error)
-        # Bindings and events get their turn between two pods.
-        await asyncio.sleep(0)
         return True
 
     async def settle(self) -> None:
