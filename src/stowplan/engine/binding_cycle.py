@@ -147,8 +147,8 @@ class BindingCycle:
         pod, environment = entry.pod, self._environment
         text = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
         environment.writer.record(Note(pod, "Normal", "Scheduled", "Binding", text))
-        since = (entry.taken_at_ns, entry.ready_at_ns or entry.taken_at_ns)
-        environment.tell(Bound(pod, node_name, entry.attempts, *since, entry.was_flushed))
+        times = (entry.taken_at_ns, entry.ready_at_ns or entry.taken_at_ns, environment.now_ns())
+        environment.tell(Bound(pod, node_name, entry.attempts, *times, entry.was_flushed))
         if not profile.post_bind:
             environment.note_point("PostBind", SUCCESS, profile.name, 0)
             return
