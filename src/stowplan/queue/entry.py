@@ -11,10 +11,11 @@ import heapq
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 from typing import Any, ClassVar, Final
+
+import msgspec
 
 from stowplan.framework.changes import ObjectChange
 from stowplan.model.pod import Pod, pod_id
@@ -50,8 +51,7 @@ _Item = tuple[Any, int, "Entry"]
 FEW: Final = 64
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Entity:
+class Entity(msgspec.Struct, eq=False, kw_only=True):
     """What the queue remembers of whoever waits as one. Only the queue writes to it. Times are nanoseconds."""
 
     #: When it came, or came back after an attempt: among those of one priority the oldest goes first.
@@ -80,9 +80,9 @@ class Entity:
     #: When it was last taken to be tried.
     taken_at_ns: int = 0
     #: Marks its item in the heap it is in; an older item is dead.
-    ticket: int = field(default=0, repr=False)
+    ticket: int = 0
     #: Of all versions of the pod, or of the group.
-    id: str = field(init=False, repr=False)
+    id: str = ""
 
     @property
     def was_flushed(self) -> bool:
@@ -95,8 +95,7 @@ class Entity:
         return self.unschedulable_plugins | self.pending_plugins
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPod(Entity):
+class QueuedPod(Entity, eq=False):
     """A pod in the queue, or taken from it."""
 
     #: What metrics call it.
@@ -104,7 +103,7 @@ class QueuedPod(Entity):
 
     pod: Pod
     #: The group with which it waits and is tried.
-    group: QueuedGroup | None = field(default=None, repr=False)
+    group: QueuedGroup | None = None
 
     def __post_init__(self) -> None:
         self.id = pod_id(self.pod)
@@ -121,15 +120,14 @@ class QueuedPod(Entity):
         return [(self.pod.spec.scheduler_name, name) for name in names]
 
 
-@dataclass(slots=True, eq=False)
-class QueuedGroup(Entity):
+class QueuedGroup(Entity, eq=False):
     """A pod group in the queue, or taken from it: the root of its tree, if it is a part of one."""
 
     type: ClassVar[str] = "podgroup"
 
     key: GroupKey
     #: The pods that wait, in the order in which they are tried.
-    members: list[QueuedPod] = field(default_factory=list)
+    members: list[QueuedPod] = []
 
     def __post_init__(self) -> None:
         self.id = str(self.key)
@@ -223,8 +221,7 @@ def _is_alive(item: _Item) -> bool:
     return item[1] == item[2].ticket
 
 
-@dataclass(slots=True, eq=False)
-class Flight:
+class Flight(msgspec.Struct, eq=False):
     """One pod under way."""
 
     entry: QueuedPod
