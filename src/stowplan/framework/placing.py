@@ -8,7 +8,7 @@ A plugin that raises, takes too long or answers with something that is no answer
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -26,7 +26,7 @@ MAX_WAIT_SECONDS: Final = 15 * 60.0
 SUCCESS: Final = "Success"
 
 #: Ends what is awaited inside it with a TimeoutError when it has taken too long.
-Limit = Callable[[], AbstractAsyncContextManager[Any]]
+Limit = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Awaiting:
         """Await the answer of a plugin; raise TimeoutError if it takes too long."""
         started_ns, end = self.stopwatch.now_ns(), Code.ERROR.value
         try:
-            async with self.limit():
+            with self.limit():
                 answer = await question(*details)
             end = end_of(answer)
             return answer
