@@ -144,7 +144,7 @@ class BindingCycle:
     async def finish(self, profile: Profile, entry: QueuedPod, node_name: str) -> None:
         """Tell the user, whoever listens and every plugin that a pod is bound; what goes wrong changes nothing."""
         pod, environment = entry.pod, self._environment
-        text = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
+        text = f"Successfully assigned {pod.key} to {node_name}"
         environment.writer.record(Note(pod, "Normal", "Scheduled", "Binding", text))
         times = (entry.taken_at_ns, entry.ready_at_ns or entry.taken_at_ns, environment.now_ns())
         environment.tell(Bound(pod, node_name, entry.attempts, *times, entry.was_flushed))

@@ -69,8 +69,9 @@ class Recorder:
         self._book = SeriesBook(instance)
         self._queue: deque[tuple[Occurrence, datetime]] = deque()
         self._is_busy: Callable[[], bool] = lambda: False
-        #: Writers that have nothing to do, or no room.
+        #: Writers that have nothing to do, or no room, and whether one of them has been called and is yet to come.
         self._resting: list[asyncio.Future[None]] = []
+        self._is_called = False
         self._has_rested = asyncio.Event()
         #: Events being written, by their names, and what is to be written of each after it: a count must not overtake
         #: the event it counts for.
@@ -123,10 +124,7 @@ class Recorder:
         """Write one event after another, as long as there are any and room beside the other writers."""
         while True:
             while not self._has_work():
-                self._has_rested.set()
-                called = asyncio.get_running_loop().create_future()
-                self._resting.append(called)
-                await called
+                await self._rest()
             event = self._book.note(*self._queue.popleft())
             if event is None:
                 continue
@@ -139,6 +137,16 @@ class Recorder:
                 await self._write(version)
             del self._underway[event.name]
 
+    async def _rest(self) -> None:
+        """Wait until there is something to do."""
+        called = asyncio.get_running_loop().create_future()
+        self._resting.append(called)
+        self._has_rested.set()
+        try:
+            await called
+        finally:
+            self._is_called = False
+
     def _has_work(self) -> bool:
         """Say whether another event is to be written now."""
         return bool(self._queue) and (not self._underway or len(self._underway) < self._room())
@@ -148,12 +156,12 @@ class Recorder:
         return _MAX_UNDERWAY_IF_BUSY if gives_way else _MAX_UNDERWAY
 
     def _call_writer(self) -> None:
-        """Have a writer go on that rests, if there is work for it."""
-        while self._resting and self._has_work():
+        """Have one that rests go on, if there is work for it; it calls the next one, if there is more."""
+        while self._resting and not self._is_called and self._has_work():
             called = self._resting.pop()
             if not called.done():
                 called.set_result(None)
-                return
+                self._is_called = True
 
     async def _write(self, event: Event) -> None:
         for _ in range(_MAX_TRIES):
