@@ -1,7 +1,7 @@
 """Pod groups, who belongs to them, and which of their pods have a node.
 
-`cache.py` owns it and tells it of every pod that comes to a node or leaves one; `engine/event_handlers.py` of every pod
-and every group.
+`cache.py` owns it and tells it of every pod that comes to a node or leaves one; `engine/event_handlers.py` of every
+group, and of every pod that names one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import msgspec
 
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import (
-    COMMUNITY_LABEL,
     AnyPodGroup,
     CompositePodGroup,
     GroupKey,
@@ -111,8 +110,6 @@ class Groups:
         """Take in a pod or a new version of one; it counts for our own groups only if it `is_ours`, or on a node."""
         if pod_id(pod) in self._groups_of:
             self.remove_pod(pod)
-        if pod.spec.scheduling_group is None and COMMUNITY_LABEL not in pod.metadata.labels:
-            return
         own = own_group(pod) if is_ours or pod.node_name else None
         other = community_group(pod) if not pod.is_terminating else None
         keys = tuple(key for key in (own, other) if key is not None)

@@ -42,10 +42,8 @@ from stowplan.table.shape import PodShape
 
 #: A flood of changes is taken in by portions, with a pod in between: neither holds up the other, nor anybody else.
 _CHANGES_PER_POD = 50
-#: Pods are tried for about so long, or so many of them, before the loop turns to bindings, watches and events: work of
-#: one kind at a time costs less, and so do fewer turns.
-_TURN_NS = 1_000_000
-_PODS_PER_TURN = 32
+#: So long, and so many, pods are tried until bindings, watches and events have their turn: like work costs less together.
+_TURN_NS, _PODS_PER_TURN = 1_000_000, 32
 
 
 class Scheduler:
@@ -68,22 +66,18 @@ class Scheduler:
     # The loop
 
     async def run(self) -> None:
-        """Schedule until stopped; what is being bound is seen to its end."""
+        """Schedule until stopped, turn by turn; what is being bound is seen to its end."""
         while not self._is_stopping:
-            is_ready = await self._take_turn()
             self._wake.clear()
-            await (asyncio.sleep(0) if is_ready else self._wake.wait())
+            has_more, ends_ns = True, self.environment.now_ns() + _TURN_NS
+            for _ in range(_PODS_PER_TURN):
+                self.apply_changes(_CHANGES_PER_POD)
+                await self.schedule_next()
+                has_more = bool(self._inbox) or self.state.queue.has_ready
+                if not has_more or self.environment.now_ns() >= ends_ns:
+                    break
+            await (asyncio.sleep(0) if has_more else self._wake.wait())
         await self.settle()
-
-    async def _take_turn(self) -> bool:
-        """Schedule pods for a while; say whether there is more to do at once."""
-        ends_ns, has_pods = self.environment.now_ns() + _TURN_NS, True
-        for _ in range(_PODS_PER_TURN):
-            self.apply_changes(_CHANGES_PER_POD)
-            has_pods = await self.schedule_next()
-            if not has_pods or self.environment.now_ns() >= ends_ns:
-                break
-        return has_pods or bool(self._inbox) or self.state.queue.has_ready
 
     async def run_timers(self) -> None:
         """Flush the queue now and then until cancelled: those whose wait is over are to be tried again."""
@@ -107,22 +101,19 @@ class Scheduler:
                 change(self.environment.now_ns())
             except Exception as error:
                 self.environment.tell(Trouble(f"a change of the cluster could not be taken in: {error!r}"))
-        if count:
+        if count and self.state.changes.waiting:
             self.state.changes.tell()
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is to be applied, tried, bound or written.
-
-        Refused pods may wait for something to happen, and those that fail every time for their next attempt.
-        """
+        """Whether nothing is to be applied, tried, bound or written; pods refused, or failing every time, may wait."""
         return not (self._inbox or self._tasks) and self.state.queue.is_at_rest
 
-    async def schedule_next(self) -> bool:
-        """Take the next pod and see it placed or given back; say whether there was one."""
+    async def schedule_next(self) -> None:
+        """Take the next pod, if there is one, and see it placed or given back."""
         entry = self.state.queue.try_pop(self.environment.now_ns())
         if entry is None:
-            return False
+            return
         try:
             if entry.group is not None:
                 await self._groups.schedule(entry.group)
@@ -130,7 +121,6 @@ class Scheduler:
                 await self._schedule(entry)
         except Exception as error:
             self._rescue(entry, error)
-        return True
 
     async def settle(self) -> None:
         """Wait until nothing is being bound, evicted or written any more."""

@@ -167,10 +167,11 @@ class PodHeap:
         """Heaps that a pod may move between draw from the same `tickets`, so a dead item never comes alive again."""
         self._tickets = tickets
         self._items: list[_Item] = []
-        self._size = 0
+        #: How many are in; read by others, changed here.
+        self.size = 0
 
     def __len__(self) -> int:
-        return self._size
+        return self.size
 
     def __iter__(self) -> Iterator[Entry]:
         """Go through the pods, first to last."""
@@ -179,17 +180,17 @@ class PodHeap:
     def put(self, entry: Entry, key: Any) -> None:
         """Put in a pod, or move one that is in."""
         if not entry.ticket:
-            self._size += 1
+            self.size += 1
         entry.ticket = next(self._tickets)
         heapq.heappush(self._items, (key, entry.ticket, entry))
-        if len(self._items) > FEW + 2 * self._size:
+        if len(self._items) > FEW + 2 * self.size:
             self._sweep()
 
     def remove(self, entry: Entry) -> None:
         """Take out a pod that is in."""
         entry.ticket = 0
-        self._size -= 1
-        if len(self._items) > FEW + 2 * self._size:
+        self.size -= 1
+        if len(self._items) > FEW + 2 * self.size:
             self._sweep()
 
     def first(self) -> Entry | None:
@@ -208,7 +209,7 @@ class PodHeap:
             _, ticket, entry = heapq.heappop(self._items)
             if ticket == entry.ticket:
                 entry.ticket = 0
-                self._size -= 1
+                self.size -= 1
                 return entry
         return None
 

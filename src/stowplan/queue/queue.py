@@ -73,8 +73,8 @@ class SchedulingQueue:
     @property
     def has_ready(self) -> bool:
         """Whether `try_pop` would give a pod."""
-        can_pop_early = self._limits.pops_early and len(self.places.backoff.refused)
-        return bool(len(self.places.active) or can_pop_early)
+        places = self.places
+        return bool(places.active.size or (self._limits.pops_early and places.backoff.refused.size))
 
     @property
     def is_at_rest(self) -> bool:
