@@ -71,6 +71,7 @@ class Stage:
         self.reports: deque[tuple[float, Report]] = deque()
         self.cluster: StageCluster
         self.scheduler: Scheduler
+        self.cycles: asyncio.Task[None]
         self._tasks: list[asyncio.Task[None]] = []
 
     # Schedulers come and go
@@ -83,10 +84,8 @@ class Stage:
         self.scheduler = assemble(self.cluster, self.book, loop.now_ns, self._timeouts)
         self.scheduler.environment.tell = lambda report: self.reports.append((round(loop.time(), 3), report))
         self.book.connect(self.scheduler)
-        self._tasks = [
-            loop.create_task(self.scheduler.run()),
-            loop.create_task(self.scheduler.run_timers()),
-        ]
+        self.cycles = loop.create_task(self.scheduler.run())
+        self._tasks = [self.cycles, loop.create_task(self.scheduler.run_timers())]
 
     async def crash(self) -> None:
         """Stop everything the scheduler does, wherever it is."""
@@ -99,7 +98,7 @@ class Stage:
     async def finish(self) -> None:
         """Stop in good order."""
         self.scheduler.stop()
-        await self._tasks[0]
+        await self.cycles
         self._tasks[1].cancel()
         await asyncio.wait(self._tasks)
 

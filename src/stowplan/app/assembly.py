@@ -84,7 +84,7 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -
         # All profiles sort alike: the configuration refuses anything else.
         plugin = next(iter(cluster.profiles.values())).queue_sort[0]
         try:
-            return 0, plugin.sort_key(pod, queued_at_ns)
+            return _in_front(plugin.sort_key(pod, queued_at_ns))
         except plugin_faults.FAULTS as error:
             cluster.handle.stopwatch.trace(error, (plugin.name, "QueueSort", pod))
             why = plugin_faults.spelled(error)
@@ -95,8 +95,8 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -
         plugin, group = next(iter(cluster.profiles.values())).queue_sort[0], cluster.cache.groups.get(key)
         try:
             if not isinstance(group, OwnGroup):
-                return 0, plugin.sort_key(pods[0], queued_at_ns)
-            return 0, plugin.group_sort_key(group, pods, queued_at_ns)
+                return _in_front(plugin.sort_key(pods[0], queued_at_ns))
+            return _in_front(plugin.group_sort_key(group, pods, queued_at_ns))
         except plugin_faults.FAULTS as error:
             cluster.handle.stopwatch.trace(error, (plugin.name, "QueueSort", pods[0]))
             tell(f"plugin {plugin.name!r} failed in QueueSort for {key}: {plugin_faults.spelled(error)}")
@@ -112,6 +112,11 @@ def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -
         has_trees=gates.enabled("CompositePodGroup"),
     )
     return SchedulingQueue(rules, _awaited(cluster), limits, cluster.handle.nominations)
+
+
+def _in_front(key: Any) -> tuple[Any, ...]:
+    """Put a key before those of pods that could not be given one; flat, for a long queue is compared all the time."""
+    return (0, *key) if isinstance(key, tuple) else (0, key)
 
 
 def _awaited(cluster: Cluster) -> AwaitedBy:

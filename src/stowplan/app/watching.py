@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -154,7 +155,7 @@ class Watching:
 
     def take(self, old: Any | None, new: Any | None) -> None:
         """Take in that an object appeared (no old), changed, or is gone (no new)."""
-        self.scheduler.submit(lambda now_ns: self._apply(old, new, now_ns))
+        self.scheduler.submit(partial(self._apply, old, new))
         if not self.is_scheduling:
             self.scheduler.apply_changes()
 

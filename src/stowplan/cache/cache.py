@@ -13,7 +13,8 @@ the methods here change the table, and only between two scheduling cycles.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from stowplan.cache.groups import Groups
 from stowplan.cache.objects import Objects
@@ -28,8 +29,7 @@ class CacheError(Exception):
     """A caller asked for a transition that does not exist; the text names the pod and its state."""
 
 
-@dataclass(slots=True)
-class CachedPod:
+class CachedPod(msgspec.Struct):
     """A pod on a node, confirmed by the cluster or assumed by us."""
 
     pod: Pod

@@ -1,7 +1,7 @@
 """Pod groups, who belongs to them, and which of their pods have a node.
 
-`cache.py` owns it and tells it of every pod that comes to a node or leaves one; `engine/event_handlers.py` of every pod
-and every group.
+`cache.py` owns it and tells it of every pod that comes to a node or leaves one; `engine/event_handlers.py` of every
+group, and of every pod that names one.
 """
 
 from __future__ import annotations

@@ -137,14 +137,15 @@ class ClusterChanges:
     """
 
     def __init__(self) -> None:
-        self._waiting: set[asyncio.Future[None]] = set()
+        #: Read by others, changed here.
+        self.waiting: set[asyncio.Future[None]] = set()
 
     def tell(self) -> None:
         """Something has changed: let everybody look."""
-        for one in self._waiting:
+        for one in self.waiting:
             if not one.done():
                 one.set_result(None)
-        self._waiting.clear()
+        self.waiting.clear()
 
     async def until(self, holds: Callable[[], bool], timeout_seconds: float) -> bool:
         """Wait until `holds()` after some change; return False if it does not in time."""
@@ -160,8 +161,8 @@ class ClusterChanges:
 
     async def _next(self) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(turn)
+        self.waiting.add(turn)
         try:
             await turn
         finally:
-            self._waiting.discard(turn)
+            self.waiting.discard(turn)

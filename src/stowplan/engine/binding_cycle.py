@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from stowplan.cache.cache import Cache, CachedPod
 from stowplan.engine import failure
@@ -28,6 +27,7 @@ from stowplan.framework.placing import SUCCESS, end_of, run_reserve, run_unreser
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPod
+from stowplan.kube.time_limit import TimeLimit
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import QueuedPod
 from stowplan.table.shape import PodShape
@@ -70,6 +70,9 @@ class BindingCycle:
     ) -> None:
         self._state, self._policy, self._environment = state, policy, environment
         self._tasks, self._barriers = tasks, barriers
+        timeouts = environment.timeouts
+        self._pre_bind_limit, self._bind_limit = TimeLimit(timeouts.pre_bind_seconds), TimeLimit(timeouts.bind_seconds)
+        self._post_bind_limit = TimeLimit(timeouts.post_bind_seconds)
 
     async def run(self, profile: Profile, pod: Pod, node_name: str, waiting: WaitingPod | None) -> Failure | None:
         """See a pod bound to its node, `waiting` first if Permit holds it; return why it could not be."""
@@ -123,9 +126,7 @@ class BindingCycle:
         """Do what must be done before binding, by the plugins that have something to do."""
         environment = self._environment
         started_ns = environment.now_ns()
-        rejection = await placing.run_pre_bind(
-            profile, busy, pod, node_name, partial(asyncio.timeout, environment.timeouts.pre_bind_seconds)
-        )
+        rejection = await placing.run_pre_bind(profile, busy, pod, node_name, self._pre_bind_limit)
         environment.note_point("PreBind", end_of(rejection), profile.name, environment.now_ns() - started_ns)
         return rejection
 
@@ -136,26 +137,22 @@ class BindingCycle:
         if bound is not False:
             return bound
         started_ns = environment.now_ns()
-        rejection = await placing.run_bind(
-            profile, pod, node_name, partial(asyncio.timeout, environment.timeouts.bind_seconds)
-        )
+        rejection = await placing.run_bind(profile, pod, node_name, self._bind_limit)
         environment.note_point("Bind", end_of(rejection), profile.name, environment.now_ns() - started_ns)
         return rejection
 
     async def finish(self, profile: Profile, entry: QueuedPod, node_name: str) -> None:
         """Tell the user, whoever listens and every plugin that a pod is bound; what goes wrong changes nothing."""
         pod, environment = entry.pod, self._environment
-        text = f"Successfully assigned {pod.namespace}/{pod.name} to {node_name}"
+        text = f"Successfully assigned {pod.key} to {node_name}"
         environment.writer.record(Note(pod, "Normal", "Scheduled", "Binding", text))
-        since = (entry.taken_at_ns, entry.ready_at_ns or entry.taken_at_ns)
-        environment.tell(Bound(pod, node_name, entry.attempts, *since, entry.was_flushed))
+        times = (entry.taken_at_ns, entry.ready_at_ns or entry.taken_at_ns, environment.now_ns())
+        environment.tell(Bound(pod, node_name, entry.attempts, *times, entry.was_flushed))
         if not profile.post_bind:
             environment.note_point("PostBind", SUCCESS, profile.name, 0)
             return
         started_ns = environment.now_ns()
-        problems = await placing.run_post_bind(
-            profile, pod, node_name, partial(asyncio.timeout, environment.timeouts.post_bind_seconds)
-        )
+        problems = await placing.run_post_bind(profile, pod, node_name, self._post_bind_limit)
         end = Code.ERROR.value if problems else SUCCESS
         environment.note_point("PostBind", end, profile.name, environment.now_ns() - started_ns)
         for problem in problems:

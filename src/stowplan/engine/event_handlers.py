@@ -3,7 +3,7 @@
     pod, pending and ours   -> queue
     pod, placed             -> cache, then the queue: somebody may fit now, or want it for a neighbour
     node                    -> cache, then the queue
-    pod group               -> the cache's groups, which hear of all pods too, then the queue
+    pod group               -> the cache's groups, which hear of the pods that name one too, then the queue
     rule that taints devices -> the cache's objects, then the queue, as a change of the slices it concerns
     anything else           -> the cache's objects, then the queue
 
@@ -26,7 +26,7 @@ from stowplan.model import device_pool
 from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import CommunityPodGroup, CompositePodGroup, OwnGroup, PodGroup
+from stowplan.model.pod_group import CommunityPodGroup, CompositePodGroup, OwnGroup, PodGroup, names_group
 
 TAINT_RULE: Final = "DeviceTaintRule"
 
@@ -110,7 +110,8 @@ class EventHandlers:
 
     def _add_pod(self, pod: Pod, now_ns: int) -> None:
         is_ours = pod.spec.scheduler_name in self.scheduler_names
-        self.cache.groups.put_pod(pod, is_ours=is_ours)
+        if names_group(pod):
+            self.cache.groups.put_pod(pod, is_ours=is_ours)
         if pod.is_terminal:
             return
         if pod.node_name:
@@ -123,7 +124,8 @@ class EventHandlers:
                 self.queue.on_change(ObjectChange(changes.UNSCHEDULED_POD_ADD, None, pod), now_ns)
 
     def _update_pod(self, old: Pod, new: Pod, now_ns: int) -> None:
-        self.cache.groups.put_pod(new, is_ours=new.spec.scheduler_name in self.scheduler_names)
+        if names_group(old) or names_group(new):
+            self.cache.groups.put_pod(new, is_ours=new.spec.scheduler_name in self.scheduler_names)
         if new.is_terminal or old.uid != new.uid:
             # It ended, or another pod of its name took its place between two looks.
             self._delete_pod(old, now_ns)

@@ -73,6 +73,7 @@ class Bound(msgspec.Struct, frozen=True):
     taken_at_ns: int
     #: When it could first be tried.
     ready_at_ns: int
+    bound_at_ns: int
     #: Whether only its having waited too long brought it back.
     was_flushed: bool
 

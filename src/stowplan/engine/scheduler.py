@@ -41,7 +41,9 @@ from stowplan.queue.entry import QueuedPod
 from stowplan.table.shape import PodShape
 
 #: A flood of changes is taken in by portions, with a pod in between: neither holds up the other, nor anybody else.
-_CHANGES_PER_TURN = 50
+_CHANGES_PER_POD = 50
+#: So long, and so many, pods are tried until bindings, watches and events have their turn: like work costs less together.
+_TURN_NS, _PODS_PER_TURN = 1_000_000, 32
 
 
 class Scheduler:
@@ -64,13 +66,17 @@ class Scheduler:
     # The loop
 
     async def run(self) -> None:
-        """Schedule until stopped; what is being bound is seen to its end."""
+        """Schedule until stopped, turn by turn; what is being bound is seen to its end."""
         while not self._is_stopping:
-            self.apply_changes(_CHANGES_PER_TURN)
-            if not await self.schedule_next():
-                self._wake.clear()
-                is_ready = self._inbox or self.state.queue.has_ready
-                await (asyncio.sleep(0) if is_ready else self._wake.wait())
+            self._wake.clear()
+            has_more, ends_ns = True, self.environment.now_ns() + _TURN_NS
+            for _ in range(_PODS_PER_TURN):
+                self.apply_changes(_CHANGES_PER_POD)
+                await self.schedule_next()
+                has_more = bool(self._inbox) or self.state.queue.has_ready
+                if not has_more or self.environment.now_ns() >= ends_ns:
+                    break
+            await (asyncio.sleep(0) if has_more else self._wake.wait())
         await self.settle()
 
     async def run_timers(self) -> None:
@@ -95,22 +101,19 @@ class Scheduler:
                 change(self.environment.now_ns())
             except Exception as error:
                 self.environment.tell(Trouble(f"a change of the cluster could not be taken in: {error!r}"))
-        if count:
+        if count and self.state.changes.waiting:
             self.state.changes.tell()
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is to be applied, tried, bound or written.
-
-        Refused pods may wait for something to happen, and those that fail every time for their next attempt.
-        """
+        """Whether nothing is to be applied, tried, bound or written; pods refused, or failing every time, may wait."""
         return not (self._inbox or self._tasks) and self.state.queue.is_at_rest
 
-    async def schedule_next(self) -> bool:
-        """Take the next pod and see it placed or given back; say whether there was one."""
+    async def schedule_next(self) -> None:
+        """Take the next pod, if there is one, and see it placed or given back."""
         entry = self.state.queue.try_pop(self.environment.now_ns())
         if entry is None:
-            return False
+            return
         try:
             if entry.group is not None:
                 await self._groups.schedule(entry.group)
@@ -118,9 +121,6 @@ class Scheduler:
                 await self._schedule(entry)
         except Exception as error:
             self._rescue(entry, error)
-        # Bindings and events get their turn between two pods.
-        await asyncio.sleep(0)
-        return True
 
     async def settle(self) -> None:
         """Wait until nothing is being bound, evicted or written any more."""

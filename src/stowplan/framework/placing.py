@@ -8,7 +8,7 @@ A plugin that raises, takes too long or answers with something that is no answer
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -26,7 +26,7 @@ MAX_WAIT_SECONDS: Final = 15 * 60.0
 SUCCESS: Final = "Success"
 
 #: Ends what is awaited inside it with a TimeoutError when it has taken too long.
-Limit = Callable[[], AbstractAsyncContextManager[Any]]
+Limit = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Awaiting:
         """Await the answer of a plugin; raise TimeoutError if it takes too long."""
         started_ns, end = self.stopwatch.now_ns(), Code.ERROR.value
         try:
-            async with self.limit():
+            with self.limit():
                 answer = await question(*details)
             end = end_of(answer)
             return answer
@@ -59,15 +59,17 @@ def end_of(answer: Any) -> str:
 
 def run_reserve(profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
     """Let every plugin take what the pod needs on its node."""
-    is_timed = profile.stopwatch.is_wound
+    started_ns = profile.stopwatch.now_ns()
     for plugin in profile.reserve:
+        blame = (plugin.name, "Reserve", pod)
         try:
-            if is_timed:
-                answer = _ask(profile, (plugin.name, "Reserve", pod), plugin.reserve, pod, node_name)
-            else:
-                answer = plugin.reserve(pod, node_name)
+            answer = plugin.reserve(pod, node_name)
         except plugin_faults.FAULTS as error:
-            return _raised(profile, (plugin.name, "Reserve", pod), error)
+            profile.stopwatch.stop(started_ns, blame)
+            return _raised(profile, blame, error)
+        started_ns, late = profile.stopwatch.lap(started_ns, blame)
+        if late:
+            return _raised(profile, blame, TimeoutError(late))
         if answer is not None:
             return _rejection("Reserve plugin", plugin, answer)
     return None
@@ -115,12 +117,17 @@ def run_permit(profile: Profile, pod: Pod, node_name: str) -> Rejection | dict[s
 def plan_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | tuple[PreBind, ...]:
     """Find the plugins that have something to do for the pod before it is bound; an answer but that is a fault."""
     busy = []
+    started_ns = profile.stopwatch.now_ns()
     for plugin in profile.pre_bind:
+        blame = (plugin.name, "PreBindPreFlight", pod)
         try:
-            blame = (plugin.name, "PreBindPreFlight", pod)
-            answer = _ask(profile, blame, plugin.pre_bind_pre_flight, pod, node_name)
+            answer = plugin.pre_bind_pre_flight(pod, node_name)
         except plugin_faults.FAULTS as error:
-            return _raised(profile, (plugin.name, "PreBindPreFlight", pod), error)
+            profile.stopwatch.stop(started_ns, blame)
+            return _raised(profile, blame, error)
+        started_ns, late = profile.stopwatch.lap(started_ns, blame)
+        if late:
+            return _raised(profile, blame, TimeoutError(late))
         if isinstance(answer, Skip):
             continue
         if answer is not None:

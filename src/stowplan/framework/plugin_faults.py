@@ -146,16 +146,21 @@ class Stopwatch:
 
     def stop(self, started_ns: int, blame: Blame) -> str:
         """Note a question put at `started_ns` and tell of a slow answer; return what is wrong if it came too late."""
-        if not self.is_wound:
-            return ""
-        took_ns = self.now_ns() - started_ns
+        return self.lap(started_ns, blame)[1] if self.is_wound else ""
+
+    def lap(self, started_ns: int, blame: Blame) -> tuple[int, str]:
+        """Do the same between two questions: return the time, at which the next one is put, before what is wrong."""
+        now_ns = self.now_ns()
+        took_ns = now_ns - started_ns
         self._note(blame, took_ns)
-        if took_ns > self._limit_ns:
-            plugin, point, pod = blame
-            self._tell(
-                f"plugin {plugin!r} took {took_ns / SECOND_NS:.1f} s in {point} for pod {pod.key!r}, and no other pod"
-                f" was scheduled meanwhile; it should answer within {self._limit_ns / SECOND_NS:g} s"
-            )
+        return now_ns, "" if took_ns <= self._limit_ns else self._blame_slow(took_ns, blame)
+
+    def _blame_slow(self, took_ns: int, blame: Blame) -> str:
+        plugin, point, pod = blame
+        self._tell(
+            f"plugin {plugin!r} took {took_ns / SECOND_NS:.1f} s in {point} for pod {pod.key!r}, and no other pod"
+            f" was scheduled meanwhile; it should answer within {self._limit_ns / SECOND_NS:g} s"
+        )
         if took_ns <= self._late_ns:
             return ""
         return f"it took {took_ns / SECOND_NS:.1f} s to answer; an answer counts within {self._late_ns / SECOND_NS:g} s"

@@ -69,17 +69,16 @@ class Profile:
 
     def run_pre_enqueue(self, pod: Pod) -> Rejection | None:
         """Return the first rejection that keeps `pod` out of the queue; a plugin that fails keeps it out."""
-        late, stopwatch = "", self.stopwatch
+        stopwatch = self.stopwatch
+        started_ns = stopwatch.now_ns()
         for plugin in self.pre_enqueue:
-            started_ns = stopwatch.now_ns() if stopwatch.is_wound else 0
             try:
                 answer = plugin.pre_enqueue(pod)
                 rejection = answer if answer is None else _gated(plugin, pod, answer)
             except plugin_faults.FAULTS as error:
                 stopwatch.trace(error, (plugin.name, "PreEnqueue", pod))
                 rejection = _failed((plugin.name, "PreEnqueue", pod), plugin_faults.spelled(error))
-            if stopwatch.is_wound:
-                late = stopwatch.stop(started_ns, (plugin.name, "PreEnqueue", pod))
+            started_ns, late = stopwatch.lap(started_ns, (plugin.name, "PreEnqueue", pod))
             if late or rejection is not None:
                 return _failed((plugin.name, "PreEnqueue", pod), late) if late else rejection
         return None

@@ -68,12 +68,14 @@ class Recorder:
         self._client, self._now, self._draw, self._report = client, now, draw, report
         self._book = SeriesBook(instance)
         self._queue: deque[tuple[Occurrence, datetime]] = deque()
-        self._is_wanted = asyncio.Event()
-        self._written = asyncio.Event()
-        self._count = 0
         self._is_busy: Callable[[], bool] = lambda: False
-        #: The last write of each event by its name: a count must not overtake the event it counts for.
-        self._underway: dict[str, asyncio.Task[None]] = {}
+        #: Writers that have nothing to do, or no room, and whether one of them has been called and is yet to come.
+        self._resting: list[asyncio.Future[None]] = []
+        self._is_called = False
+        self._has_rested = asyncio.Event()
+        #: Events being written, by their names, and what is to be written of each after it: a count must not overtake
+        #: the event it counts for.
+        self._underway: dict[str, list[Event]] = {}
         #: How many were not even queued, because the server did not keep up.
         self.dropped = 0
 
@@ -91,25 +93,20 @@ class Recorder:
             self.dropped += 1
             return
         self._queue.append((occurrence, self._now()))
-        self._is_wanted.set()
+        self._call_writer()
 
     async def run(self) -> None:
         """Write events until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._keep_house())
-            while True:
-                await self._is_wanted.wait()
-                self._is_wanted.clear()
-                while self._queue:
-                    event = self._book.note(*self._queue.popleft())
-                    if event is not None:
-                        await self._begin(group, event)
+            for _ in range(_MAX_UNDERWAY):
+                group.create_task(self._write_queued())
 
     async def drain(self) -> None:
         """Wait until everything queued so far is written or given up; `run` must be running."""
         while self._queue or self._underway:
-            tasks = list(self._underway.values())
-            await (asyncio.wait(tasks) if tasks else asyncio.sleep(0))
+            self._has_rested.clear()
+            await self._has_rested.wait()
 
     async def _keep_house(self) -> None:
         """Close silent series every six minutes, and write running ones every thirty."""
@@ -123,30 +120,48 @@ class Recorder:
             for event in events:
                 await self._write(event)
 
-    async def _begin(self, group: asyncio.TaskGroup, event: Event) -> None:
-        while self._count >= self._room():
-            self._written.clear()
-            await self._written.wait()
-        self._count += 1
-        before = self._underway.get(event.name)
-        task = group.create_task(self._write_after(before, event))
-        self._underway[event.name] = task
-        task.add_done_callback(lambda done: self._end(event.name, done))
+    async def _write_queued(self) -> None:
+        """Write one event after another, as long as there are any and room beside the other writers."""
+        while True:
+            while not self._has_work():
+                await self._rest()
+            event = self._book.note(*self._queue.popleft())
+            if event is None:
+                continue
+            if event.name in self._underway:
+                self._underway[event.name].append(event)
+                continue
+            versions = self._underway[event.name] = [event]
+            self._call_writer()
+            for version in versions:
+                await self._write(version)
+            del self._underway[event.name]
+
+    async def _rest(self) -> None:
+        """Wait until there is something to do."""
+        called = asyncio.get_running_loop().create_future()
+        self._resting.append(called)
+        self._has_rested.set()
+        try:
+            await called
+        finally:
+            self._is_called = False
+
+    def _has_work(self) -> bool:
+        """Say whether another event is to be written now."""
+        return bool(self._queue) and (not self._underway or len(self._underway) < self._room())
 
     def _room(self) -> int:
         gives_way = len(self._queue) < MAX_PUT_OFF and self._is_busy()
         return _MAX_UNDERWAY_IF_BUSY if gives_way else _MAX_UNDERWAY
 
-    def _end(self, name: str, task: asyncio.Task[None]) -> None:
-        self._count -= 1
-        self._written.set()
-        if self._underway.get(name) is task:
-            del self._underway[name]
-
-    async def _write_after(self, before: asyncio.Task[None] | None, event: Event) -> None:
-        if before is not None:
-            await asyncio.wait((before,))
-        await self._write(event)
+    def _call_writer(self) -> None:
+        """Have one that rests go on, if there is work for it; it calls the next one, if there is more."""
+        while self._resting and not self._is_called and self._has_work():
+            called = self._resting.pop()
+            if not called.done():
+                called.set_result(None)
+                self._is_called = True
 
     async def _write(self, event: Event) -> None:
         for _ in range(_MAX_TRIES):

@@ -7,6 +7,7 @@ asks for, whose objects stay the dicts they came as.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -71,11 +72,11 @@ class ApiResource(msgspec.Struct, frozen=True):
 
     def path_in(self, namespace: str) -> str:
         """The objects of one namespace."""
-        return f"{self.prefix}/namespaces/{quote(namespace, safe='')}/{self.plural}"
+        return f"{self.prefix}/namespaces/{_quoted(namespace)}/{self.plural}"
 
     def path_of(self, namespace: str, name: str) -> str:
         """One object; namespace "" for those that have none."""
-        within = f"namespaces/{quote(namespace, safe='')}/" if namespace else ""
+        within = f"namespaces/{_quoted(namespace)}/" if namespace else ""
         return f"{self.prefix}/{within}{self.plural}/{quote(name, safe='')}"
 
     @property
@@ -95,6 +96,11 @@ class ApiResource(msgspec.Struct, frozen=True):
             return _decode_dynamic(self.kind, data)
         read = decode.decode_as(self.model, data)
         return read if self.keeps_text is None or not self.keeps_text(read) else with_text(read, data)
+
+
+@lru_cache
+def _quoted(namespace: str) -> str:
+    return quote(namespace, safe="")
 
 
 def _decode_dynamic(kind: str, data: bytes) -> DynamicObject:

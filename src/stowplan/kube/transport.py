@@ -6,7 +6,6 @@ the server may have got the request. No other place knows the HTTP library.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -28,6 +27,7 @@ from stowplan.kube.connections import (
 )
 from stowplan.kube.errors import TransportError
 from stowplan.kube.identity import Credentials, CredentialsError
+from stowplan.kube.time_limit import TimeLimit
 
 _READ_BYTES = 2**18
 _MOST_ERROR_BYTES = 2**20
@@ -106,7 +106,7 @@ class PooledTransport:
 
     def __init__(self, credentials: Credentials, user_agent: str, timeout_seconds: float) -> None:
         self._credentials = credentials
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds, self._limit = timeout_seconds, TimeLimit(timeout_seconds)
         self._headers = {
             "User-Agent": user_agent,
             "Accept": "application/json",
@@ -132,7 +132,7 @@ class PooledTransport:
         with _translated(request):
             if self._connections is not None and request.silence_seconds is None:
                 path = f"{request.path}?{urlencode(request.params)}" if request.params else request.path
-                async with asyncio.timeout(self._timeout_seconds):
+                with self._limit():
                     sent = await self._head.write(request.verb, path, request.body, request.content_type)
                     return await self._connections.exchange(sent)
             async with await self._send(request) as response:

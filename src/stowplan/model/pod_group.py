@@ -61,6 +61,11 @@ def community_group(pod: Pod) -> GroupKey | None:
     return GroupKey(COMMUNITY_GROUP, pod.namespace, name) if name else None
 
 
+def names_group(pod: Pod) -> bool:
+    """Say whether a pod names a group, of either flavour."""
+    return pod.spec.scheduling_group is not None or COMMUNITY_LABEL in pod.metadata.labels
+
+
 def groups_of(pod: Pod) -> tuple[GroupKey, ...]:
     """Return the groups that a pod names, of either flavour."""
     return tuple(key for key in (own_group(pod), community_group(pod)) if key is not None)

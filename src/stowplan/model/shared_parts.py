@@ -19,8 +19,8 @@ from stowplan.model.volumes import Volume
 #: More templates, or sets of labels, than that, and what is known of them is found out anew.
 MOST_KNOWN: Final = 1 << 15
 
-#: What is a pod's own in the rule.
-_OWN_SPEC: Final = ("node_name",)
+#: What is a pod's own in the rule; of its volumes, one has a name with a part that is drawn.
+_OWN_SPEC: Final = ("node_name", "volumes")
 _OWN_STATUS: Final = ("start_time", "host_ip", "pod_ip")
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -77,7 +77,9 @@ def _likened(part: P, known: P, own: tuple[str, ...]) -> P:
     """Return a part with all that it has in common with another; mostly that is all but the fields in `own`."""
     likened = copy(known)
     for name in own:
-        force_setattr(likened, name, getattr(part, name))
+        mine = getattr(part, name)
+        if mine != getattr(known, name):
+            force_setattr(likened, name, mine)
     if likened == part:
         return likened
     _take_over(part, known)

@@ -14,8 +14,7 @@ def format_time(moment: datetime) -> str:
 
 def format_micro_time(moment: datetime) -> str:
     """Write a metav1.MicroTime: RFC 3339 in UTC with exactly six decimals, as the API server insists."""
-    # Not strftime, which looks up the time zone of the machine each time.
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+    return f"{format_time(moment)[:-1]}.{moment.microsecond:06d}Z"
 
 
 @lru_cache(maxsize=64)

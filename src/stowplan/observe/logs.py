@@ -51,9 +51,13 @@ class Log:
         """Return the log for lines that only this verbosity or a higher one shows."""
         return Log(self._logger, _level(verbosity))
 
+    @property
+    def is_on(self) -> bool:
+        """Whether lines are written; asked first where many are made, for one that nobody reads must cost nothing."""
+        return self._logger.isEnabledFor(self._level)
+
     def info(self, message: str, /, **values: object) -> None:
-        # Asked first: a line that nobody reads must cost nothing.
-        if self._logger.isEnabledFor(self._level):
+        if self.is_on:
             self._logger.log(self._level, message, extra={_VALUES: values}, stacklevel=2)
 
     def warning(self, message: str, /) -> None:

@@ -159,25 +159,26 @@ class Metrics(Collector):
 
     def _bound(self, report: ports.Bound) -> None:
         self._on_their_way.discard(pod_id(report.pod))
-        self._ended("scheduled", report)
+        self._ended("scheduled", report.pod, _seconds(report.taken_at_ns, report.bound_at_ns))
         attempts = str(report.attempts) if report.attempts < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+"
-        self._sli.observe(self._since(report.ready_at_ns), attempts)
+        self._sli.observe(_seconds(report.ready_at_ns, report.bound_at_ns), attempts)
         self._tries.observe(report.attempts)
         if report.was_flushed:
             self.series.counter("scheduler_pod_scheduled_after_flush_total").add()
 
     def _given_back(self, report: ports.GivenBack) -> None:
+        seconds = self._since(report.taken_at_ns)
         if pod_id(report.pod) in self._on_their_way:
             self._on_their_way.discard(pod_id(report.pod))
         else:
             self.plugins.given_back(report)
-            self._algorithm.observe(self._since(report.taken_at_ns))
-        self._ended("error" if report.is_error else "unschedulable", report)
+            self._algorithm.observe(seconds)
+        self._ended("error" if report.is_error else "unschedulable", report.pod, seconds)
 
-    def _ended(self, result: str, report: ports.Bound | ports.GivenBack) -> None:
-        profile = report.pod.spec.scheduler_name
+    def _ended(self, result: str, pod: Pod, seconds: float) -> None:
+        profile = pod.spec.scheduler_name
         self._attempts.add(result, profile)
-        self._durations.observe(self._since(report.taken_at_ns), result, profile)
+        self._durations.observe(seconds, result, profile)
 
     def _gang_tried(self, report: ports.GangTried) -> None:
         took, labels = self._since(report.taken_at_ns), (report.result, report.profile)
@@ -217,7 +218,11 @@ class Metrics(Collector):
             self.series.time("scheduler_placement_evaluation_duration_seconds", seconds, *labels)
 
     def _since(self, at_ns: int) -> float:
-        return max(0, self._now_ns() - at_ns) / SECOND_NS
+        return _seconds(at_ns, self._now_ns())
+
+
+def _seconds(from_ns: int, to_ns: int) -> float:
+    return max(0, to_ns - from_ns) / SECOND_NS
 
 
 def available(gates: FeatureGates) -> list[Definition]:

@@ -14,10 +14,8 @@ _V2, _V3, _V4 = _log.v(2), _log.v(3), _log.v(4)
 def log_report(report: ports.Report) -> None:
     """Write one line a report, as far as the verbosity goes."""
     match report:
-        case ports.Placed():
-            _V4.info("Attempting to bind pod to node", pod=report.pod.key, node=report.node_name)
-        case ports.Bound(pod, node_name, attempts):
-            _V2.info("Successfully bound pod to node", pod=pod.key, node=node_name, attempts=attempts)
+        case ports.Placed() | ports.Bound():
+            _log_way(report)
         case ports.GivenBack():
             _log_given_back(report)
         case ports.Dropped():
@@ -34,6 +32,16 @@ def log_report(report: ports.Report) -> None:
             _log_extender(report)
         case _:
             assert_never(report)
+
+
+def _log_way(report: ports.Placed | ports.Bound) -> None:
+    # These come for every pod: its name is not spelled before somebody wants to read it.
+    if isinstance(report, ports.Placed):
+        if _V4.is_on:
+            _V4.info("Attempting to bind pod to node", pod=report.pod.key, node=report.node_name)
+    elif _V2.is_on:
+        values = {"pod": report.pod.key, "node": report.node_name, "attempts": report.attempts}
+        _V2.info("Successfully bound pod to node", **values)
 
 
 def _log_given_back(report: ports.GivenBack) -> None:

@@ -159,8 +159,9 @@ class HistogramSeries:
         self.reset()
 
     def observe(self, value: float, *labels: str) -> None:
-        observed = self._observed.get(labels)
-        if observed is None:
+        try:
+            observed = self._observed[labels]
+        except KeyError:
             observed = self._observed[labels] = _Observed(len(self._bounds))
         observed.counts[bisect_left(self._bounds, value)] += 1
         observed.sum += value

@@ -64,7 +64,9 @@ class Timeline:
         match report:
             case Bound():
                 heard = self._heard.pop(pod_id(report.pod), ())
-                found = Try("bound", report.taken_at_ns, self._now_ns(), node_name=report.node_name, extenders=heard)
+                found = Try(
+                    "bound", report.taken_at_ns, report.bound_at_ns, node_name=report.node_name, extenders=heard
+                )
                 self._settle(report.pod, found)
             case GivenBack():
                 self._give_back(report)

@@ -11,10 +11,11 @@ import heapq
 from bisect import insort
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 from typing import Any, ClassVar, Final
+
+import msgspec
 
 from stowplan.framework.changes import ObjectChange
 from stowplan.model.pod import Pod, pod_id
@@ -50,8 +51,7 @@ _Item = tuple[Any, int, "Entry"]
 FEW: Final = 64
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class Entity:
+class Entity(msgspec.Struct, eq=False, kw_only=True):
     """What the queue remembers of whoever waits as one. Only the queue writes to it. Times are nanoseconds."""
 
     #: When it came, or came back after an attempt: among those of one priority the oldest goes first.
@@ -80,9 +80,9 @@ class Entity:
     #: When it was last taken to be tried.
     taken_at_ns: int = 0
     #: Marks its item in the heap it is in; an older item is dead.
-    ticket: int = field(default=0, repr=False)
+    ticket: int = 0
     #: Of all versions of the pod, or of the group.
-    id: str = field(init=False, repr=False)
+    id: str = ""
 
     @property
     def was_flushed(self) -> bool:
@@ -95,8 +95,7 @@ class Entity:
         return self.unschedulable_plugins | self.pending_plugins
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPod(Entity):
+class QueuedPod(Entity, eq=False):
     """A pod in the queue, or taken from it."""
 
     #: What metrics call it.
@@ -104,7 +103,7 @@ class QueuedPod(Entity):
 
     pod: Pod
     #: The group with which it waits and is tried.
-    group: QueuedGroup | None = field(default=None, repr=False)
+    group: QueuedGroup | None = None
 
     def __post_init__(self) -> None:
         self.id = pod_id(self.pod)
@@ -121,15 +120,14 @@ class QueuedPod(Entity):
         return [(self.pod.spec.scheduler_name, name) for name in names]
 
 
-@dataclass(slots=True, eq=False)
-class QueuedGroup(Entity):
+class QueuedGroup(Entity, eq=False):
     """A pod group in the queue, or taken from it: the root of its tree, if it is a part of one."""
 
     type: ClassVar[str] = "podgroup"
 
     key: GroupKey
     #: The pods that wait, in the order in which they are tried.
-    members: list[QueuedPod] = field(default_factory=list)
+    members: list[QueuedPod] = []
 
     def __post_init__(self) -> None:
         self.id = str(self.key)
@@ -169,10 +167,11 @@ class PodHeap:
         """Heaps that a pod may move between draw from the same `tickets`, so a dead item never comes alive again."""
         self._tickets = tickets
         self._items: list[_Item] = []
-        self._size = 0
+        #: How many are in; read by others, changed here.
+        self.size = 0
 
     def __len__(self) -> int:
-        return self._size
+        return self.size
 
     def __iter__(self) -> Iterator[Entry]:
         """Go through the pods, first to last."""
@@ -181,17 +180,17 @@ class PodHeap:
     def put(self, entry: Entry, key: Any) -> None:
         """Put in a pod, or move one that is in."""
         if not entry.ticket:
-            self._size += 1
+            self.size += 1
         entry.ticket = next(self._tickets)
         heapq.heappush(self._items, (key, entry.ticket, entry))
-        if len(self._items) > FEW + 2 * self._size:
+        if len(self._items) > FEW + 2 * self.size:
             self._sweep()
 
     def remove(self, entry: Entry) -> None:
         """Take out a pod that is in."""
         entry.ticket = 0
-        self._size -= 1
-        if len(self._items) > FEW + 2 * self._size:
+        self.size -= 1
+        if len(self._items) > FEW + 2 * self.size:
             self._sweep()
 
     def first(self) -> Entry | None:
@@ -210,7 +209,7 @@ class PodHeap:
             _, ticket, entry = heapq.heappop(self._items)
             if ticket == entry.ticket:
                 entry.ticket = 0
-                self._size -= 1
+                self.size -= 1
                 return entry
         return None
 
@@ -223,8 +222,7 @@ def _is_alive(item: _Item) -> bool:
     return item[1] == item[2].ticket
 
 
-@dataclass(slots=True, eq=False)
-class Flight:
+class Flight(msgspec.Struct, eq=False):
     """One pod under way."""
 
     entry: QueuedPod

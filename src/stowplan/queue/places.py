@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any, Final
@@ -283,11 +283,13 @@ class Unschedulable:
             if not waiting:
                 del self._by_rejector[rejector]
 
-    def rejected_by(self, rejectors: Iterable[Rejector]) -> list[Entry]:
+    def rejected_by(self, rejectors: Container[Rejector]) -> list[Entry]:
         """Return the pods that any of the plugins refused or gates."""
         found: dict[str, Entry] = {}
-        for rejector in rejectors:
-            found.update(self._by_rejector.get(rejector, {}))
+        # Most of the time few have refused anybody who waits, and many await a change.
+        for rejector, waiting in self._by_rejector.items():
+            if rejector in rejectors:
+                found.update(waiting)
         return list(found.values())
 
     def index(self) -> dict[Rejector, set[str]]:

@@ -73,8 +73,8 @@ class SchedulingQueue:
     @property
     def has_ready(self) -> bool:
         """Whether `try_pop` would give a pod."""
-        can_pop_early = self._limits.pops_early and len(self.places.backoff.refused)
-        return bool(len(self.places.active) or can_pop_early)
+        places = self.places
+        return bool(places.active.size or (self._limits.pops_early and places.backoff.refused.size))
 
     @property
     def is_at_rest(self) -> bool:
@@ -141,10 +141,11 @@ class SchedulingQueue:
     def delete(self, pod: Pod, now_ns: int) -> None:
         """Drop a pod, wherever it is; one that is being tried will not come back."""
         self.nominations.remove(pod)
-        flight = self.in_flight.flights.get(pod_id(pod))
+        identity = pod_id(pod)
+        flight = self.in_flight.flights.get(identity)
         if flight is not None:
             flight.is_gone = True
-        entry = self.places.get(pod)
+        entry = self.places.entries.get(identity)
         if entry is not None:
             self.places.take_out(entry)
         elif self.groups is not None and (member := self.groups.get(pod)) is not None:

@@ -6,7 +6,11 @@ What becomes of pods is in `tests/scenarios`.
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
+
+import msgspec
+import pytest
 
 from stowplan.engine.ports import Bound, Dropped, Placed, Report
 from stowplan.simulate import virtual_time
@@ -94,6 +98,51 @@ def test_the_cluster_hears_where_a_pod_will_go_before_it_is_there() -> None:
         await stage.finish()
 
     virtual_time.run(main())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [pytest.param(0, 32, id="after so many pods"), pytest.param(0.0004, 3, id="after a millisecond")],
+)
+def test_bindings_get_their_turn_while_pods_wait(seconds: float, expected: int) -> None:
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, virtual_time.VirtualTimeLoop)
+        stage = staged(NODE, *(make_pod(f"p{number}").build() for number in range(100)))
+        told: list[type] = []
+
+        def listen(report: Report) -> None:
+            told.append(type(report))
+            if isinstance(report, Placed):
+                loop.jump(seconds)
+
+        stage.scheduler.environment.tell = listen
+        await stage.wait(1)
+        await stage.finish()
+        assert (told.count(Placed), told.count(Bound)) == (100, 100)
+        return told.index(Bound)
+
+    assert virtual_time.run(main()) == expected
+
+
+def test_it_stops_at_once_if_told_so_while_a_pod_is_tried() -> None:
+    async def main() -> float:
+        stage = staged(NODE)
+
+        def listen(report: Report) -> None:
+            # Nothing is left to be done for such a pod: no task ends that would wake the loop.
+            if isinstance(report, Dropped):
+                stage.scheduler.stop()
+
+        stage.scheduler.environment.tell = listen
+        gone = msgspec.structs.replace(POD.metadata, deletion_timestamp=datetime(2026, 1, 1, tzinfo=UTC))
+        stage.book.create(msgspec.structs.replace(POD, metadata=gone))
+        await stage.cycles
+        stopped_at = asyncio.get_running_loop().time()
+        await stage.finish()
+        return stopped_at
+
+    assert virtual_time.run(main()) == 0
 
 
 def test_what_is_being_bound_is_seen_to_its_end_before_it_stops() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from stowplan.framework.contract import Errand, Reserve, Wait
 from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.kube.time_limit import TimeLimit
 from stowplan.model.pod import Pod
 from stowplan.simulate import virtual_time
 from stowplan.testing import make_pod
@@ -35,8 +37,8 @@ class Scene:
         return Profile("default-scheduler", **everywhere, **fields)
 
 
-def limit() -> asyncio.Timeout:
-    return asyncio.timeout(30)
+def limit() -> AbstractContextManager[None]:
+    return TimeLimit(30)()
 
 
 def fault(what: str, plugin: str, text: str) -> Rejection:

@@ -287,7 +287,7 @@ def value(text: str, line: str) -> float:
 
 
 def bound(attempts: int = 1, was_flushed: bool = False) -> Bound:
-    return Bound(POD, "n1", attempts, 98 * SECOND, 90 * SECOND, was_flushed)
+    return Bound(POD, "n1", attempts, 98 * SECOND, 90 * SECOND, 100 * SECOND, was_flushed)
 
 
 def given_back(is_error: bool = False, nominated: str = "") -> GivenBack:

@@ -27,7 +27,7 @@ def _own_handlers() -> Iterator[None]:
     ("report", "verbosity", "line"),
     [
         pytest.param(
-            Bound(POD, "n1", 2, 0, 0, False),
+            Bound(POD, "n1", 2, 0, 0, 0, False),
             2,
             '"Successfully bound pod to node" pod="default/web" node="n1" attempts=2',
             id="bound",

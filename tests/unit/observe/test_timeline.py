@@ -21,12 +21,12 @@ def test_every_attempt_is_remembered_up_to_the_one_that_succeeds() -> None:
     timeline(GivenBack(pod, "it broke", frozenset(), "", True, 20))
     timeline(refusal(pod, 30, node="n7"))
     timeline(Placed(pod, "n1", 40))
-    timeline(Bound(pod, "n1", 4, 40, 5, False))
+    timeline(Bound(pod, "n1", 4, 40, 5, 90, False))
     assert timeline.tries(pod) == (
         Try("refused", 10, 100, "no room", ("A", "B")),
         Try("error", 20, 100, "it broke"),
         Try("refused", 30, 100, "no room", ("A", "B"), "n7"),
-        Try("bound", 40, 100, node_name="n1"),
+        Try("bound", 40, 90, node_name="n1"),
     )
 
 
@@ -48,7 +48,7 @@ def test_placements_do_not_push_out_pods_that_wait() -> None:
     timeline(refusal(waiting, 1))
     pods = [make_pod(f"p{number}").build() for number in range(remembering.MOST_SETTLED + 1)]
     for pod in pods:
-        timeline(Bound(pod, "n", 1, 2, 2, False))
+        timeline(Bound(pod, "n", 1, 2, 2, 3, False))
     assert len(timeline.tries(waiting)) == 1
     assert timeline.tries(pods[0]) == ()
     assert len(timeline.tries(pods[1])) == 1
@@ -76,7 +76,7 @@ def test_what_extenders_said_belongs_to_the_attempt_that_it_was_said_in() -> Non
     timeline(refusal(pod, 10))
     timeline(refusal(pod, 20))
     timeline(ExtenderSaid(pod, "http://one", "bind", "it is down", True, True))
-    timeline(Bound(pod, "n1", 3, 30, 5, False))
+    timeline(Bound(pod, "n1", 3, 30, 5, 40, False))
     assert [one.extenders for one in timeline.tries(pod)] == [
         (
             ExtenderRemark("http://one", "filter", "it is down"),
