@@ -12,7 +12,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import groups, preemption
+from benchmarks import groups, machine, preemption
 from benchmarks.measure import Row, measure, resident_mebibytes
 from benchmarks.workloads import WORKLOADS
 
@@ -40,7 +40,7 @@ def main() -> None:
             _print(rows[-1])
     memory = None if options.no_memory else _memory()
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    content = {"rows": [asdict(row) for row in rows], "resident_mebibytes": memory}
+    content = {"machine": machine.describe(), "rows": [asdict(row) for row in rows], "resident_mebibytes": memory}
     options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"written to {options.json}")
 

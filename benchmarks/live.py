@@ -2,24 +2,26 @@
 
 Starts it beside an API server that is a script (`scripted_api.py`), so that little else is measured. Prints the time
 from exec to the first binding, the memory then, and the processor time for each pod that is bound, its confirmation and
-its event included; asserts nothing. Several programs are measured turn about.
+its event included, and writes build/live.json; asserts nothing. Several programs are measured turn about.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import signal
 import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from benchmarks import machine
 from benchmarks.scripted_api import ScriptedApi, ScriptedCluster
 from benchmarks.scripted_objects import HOSTNAME, ZONE, PendingPods
 
@@ -62,30 +64,56 @@ class Run:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class FailOver:
+    """Seconds from the end of who led."""
+
+    to_first_binding: float
+    to_hundredth_binding: float
+
+    def __str__(self) -> str:
+        return (
+            f"first binding {self.to_first_binding:.2f} s after the end of who led,"
+            f" the hundredth {self.to_hundredth_binding:.2f} s"
+        )
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.live")
-    parser.add_argument("--nodes", type=int, default=5_000)
-    parser.add_argument("--placed", type=int, default=150_000, help="pods that run already")
-    parser.add_argument("--pending", type=int, default=10_000, help="pods that wait")
-    parser.add_argument("--kind", choices=KINDS, action="append", help="what they ask for; may be repeated")
-    parser.add_argument("--paged", action="store_true", help="serve lists in pages only, not as streams")
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--program", action="append", help="how to call another stowplan, to compare; may be repeated")
-    parser.add_argument("--fail-over", action="store_true", help="measure how soon another replica takes over instead")
-    given = parser.parse_args()
+    given = _options()
     programs = given.program or [f"{sys.executable} -m stowplan"]
-    if given.fail_over:
-        for program in programs:
-            for how in (signal.SIGTERM, signal.SIGKILL):
-                cluster = ScriptedCluster(given.nodes, given.placed, PendingPods(1, {}))
-                print(f"{program}, {how.name}: {asyncio.run(fail_over(cluster, program.split(), how))}", flush=True)
-        return
+    runs: list[dict[str, Any]] = []
+    fail_overs: list[dict[str, Any]] = []
     for _ in range(given.rounds):
         for kind in given.kind or ["plain"]:
             for program in programs:
                 cluster = ScriptedCluster(given.nodes, given.placed, PendingPods(given.pending, KINDS[kind]))
                 run = asyncio.run(measure(cluster, program.split(), is_paged=given.paged))
                 print(f"{program}, {kind}: {run}", flush=True)
+                runs.append({"kind": kind, **asdict(run)})
+    for program in programs if given.fail_over else ():
+        for how in (signal.SIGTERM, signal.SIGKILL):
+            cluster = ScriptedCluster(given.nodes, given.placed, PendingPods(1, {}))
+            found = asyncio.run(fail_over(cluster, program.split(), how))
+            print(f"{program}, {how.name}: {found}", flush=True)
+            fail_overs.append({"signal": how.name, **asdict(found)})
+    content = {"nodes": given.nodes, "placed": given.placed, "pending": given.pending}
+    content |= {"machine": machine.describe(), "runs": runs, "fail_overs": fail_overs}
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    given.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.live")
+    parser.add_argument("--nodes", type=int, default=5_000)
+    parser.add_argument("--placed", type=int, default=150_000, help="pods that run already")
+    parser.add_argument("--pending", type=int, default=10_000, help="pods that wait")
+    parser.add_argument("--kind", choices=KINDS, action="append", help="what they ask for; may be repeated")
+    parser.add_argument("--paged", action="store_true", help="serve lists in pages only, not as streams")
+    parser.add_argument("--rounds", type=int, default=1, help="0: none of this")
+    parser.add_argument("--program", action="append", help="how to call another stowplan, to compare; may be repeated")
+    parser.add_argument("--fail-over", action="store_true", help="measure how soon another replica takes over as well")
+    parser.add_argument("--json", type=Path, default=Path("build/live.json"), help="where the figures go")
+    return parser.parse_args()
 
 
 async def measure(cluster: ScriptedCluster, program: list[str], *, is_paged: bool) -> Run:
@@ -113,7 +141,7 @@ async def measure(cluster: ScriptedCluster, program: list[str], *, is_paged: boo
     return Run(to_first, cpu_first, peak, resident, 1000 * used / count, count / took if took else 0.0)
 
 
-async def fail_over(cluster: ScriptedCluster, program: list[str], how: signal.Signals) -> str:
+async def fail_over(cluster: ScriptedCluster, program: list[str], how: signal.Signals) -> FailOver:
     """End a scheduler that leads while another stands by; say when the other has bound its first pod, and a hundred."""
     api = ScriptedApi(cluster, streams_lists=True)
     await api.start()
@@ -137,7 +165,7 @@ async def fail_over(cluster: ScriptedCluster, program: list[str], how: signal.Si
                     process.send_signal(signal.SIGTERM)
                 await process.wait()
             await api.stop()
-    return f"first binding {first:.2f} s after the end of who led, the hundredth {last:.2f} s"
+    return FailOver(first, last)
 
 
 async def _start(program: list[str], flags: list[str]) -> asyncio.subprocess.Process:

@@ -52,6 +52,11 @@ class Plane(ABC):
         self._api: Api | None = None
 
     @property
+    def api_server(self) -> Process:
+        """The program that serves the API now."""
+        return self._api_server
+
+    @property
     def api(self) -> Api:
         """The API server as its administrator."""
         if self._api is None:

@@ -34,17 +34,17 @@ class RealPlane(Plane):
     def __init__(self, folder: Path, release: str = NEWEST) -> None:
         self._etcd_client = f"http://127.0.0.1:{free_port()}"
         super().__init__(folder, release)
-        self._etcd = self._process("etcd", self._etcd_options())
+        self.etcd = self._process("etcd", self._etcd_options())
 
     def start(self) -> None:
         """Start etcd and the API server, and wait until it serves."""
-        self._etcd.start()
-        self._note(self._etcd, self._etcd.wait_until(lambda: answers_ok(f"{self._etcd_client}/health")))
+        self.etcd.start()
+        self._note(self.etcd, self.etcd.wait_until(lambda: answers_ok(f"{self._etcd_client}/health")))
         super().start()
 
     def stop(self) -> None:
         super().stop()
-        self._etcd.stop()
+        self.etcd.stop()
 
     @contextmanager
     def controllers(self, **options: object) -> Iterator[None]:

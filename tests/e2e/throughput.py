@@ -10,47 +10,29 @@ wrote the same.
 
 from __future__ import annotations
 
-import json
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from tests.e2e.access import wait_until_allowed
 from tests.e2e.api import Object
+from tests.e2e.contenders import CONFIGURATION, CONTENDERS, OURS, THEIRS, Diary, make_scheduler_identity, order_of, say
 from tests.e2e.kubelets import Kubelets
 from tests.e2e.manifests import node, pod
 from tests.e2e.plane import Plane
 from tests.e2e.processes import Process
 from tests.e2e.real_plane import RealPlane
-from tests.e2e.scheduler_process import SchedulerProcess, kube_scheduler, stowplan
+from tests.e2e.scheduler_process import SchedulerProcess
 
 NODES = 5000
 PODS = 3000
 REQUESTS = {"cpu": "100m", "memory": "500Mi"}
 LABELS = {"app": "web"}
-CONFIGURATION: Mapping[str, Any] = {
-    "apiVersion": "kubescheduler.config.k8s.io/v1",
-    "kind": "KubeSchedulerConfiguration",
-    "clientConnection": {"qps": 5000, "burst": 5000},
-}
 PODS_PATH = "/api/v1/namespaces/default/pods"
 EVENTS_PATH = "/apis/events.k8s.io/v1/namespaces/default/events"
 
-NAMESPACE, ACCOUNT = "kube-system", "measured"
-ROLES = ("system:kube-scheduler", "system:volume-scheduler")
-
-Contender = Callable[[Plane, Mapping[str, Any] | None, str, Path | None], SchedulerProcess]
-
-CONTENDERS: Mapping[str, Contender] = {"kube-scheduler": kube_scheduler, "stowplan": stowplan}
-TURNS = ("kube-scheduler", "stowplan", "stowplan", "kube-scheduler")
-
 _PATIENCE_SECONDS = 300.0
-_CREATED = 201
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +76,8 @@ def main() -> None:
             Kubelets(plane.api).register(
                 node(f"node-{number}", {"cpu": "32", "memory": "256Gi"}) for number in range(NODES)
             )
-            identity = make_identity(plane)
-            for turn, name in enumerate(TURNS):
+            identity = make_scheduler_identity(plane)
+            for turn, name in enumerate(order_of(0, 2)):
                 found = measure(plane, CONTENDERS[name](plane, CONFIGURATION, f"{name}-{turn}", identity))
                 measured[name].append(found)
                 say(f"{name}, {NODES} nodes: {found}")
@@ -105,23 +87,13 @@ def main() -> None:
     totals = {name: total(found) for name, found in measured.items()}
     for name, found in totals.items():
         say(f"{name}, all turns: {found}")
-    say(comparison(totals["stowplan"], totals["kube-scheduler"]))
-
-
-def make_identity(plane: Plane) -> Path:
-    """Make a service account that may do what kube-scheduler may; return its kubeconfig."""
-    plane.create_service_account(NAMESPACE, ACCOUNT)
-    for role in ROLES:
-        plane.grant(NAMESPACE, ACCOUNT, role)
-    asked = {"verb": "update", "resource": "persistentvolumes"}
-    wait_until_allowed(plane.api, f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}", asked)
-    return plane.service_account_kubeconfig(NAMESPACE, ACCOUNT)
+    say(comparison(totals[OURS], totals[THEIRS]))
 
 
 def measure(plane: Plane, scheduler: SchedulerProcess) -> Throughput:
     """Fill the cluster with pods, let a scheduler place them, and remove them."""
     plane.api.create_all(alike(number) for number in range(PODS))
-    diary = Diary(plane.audit_log)
+    diary = Diary(plane.audit_log, "default")
     try:
         scheduler.process.start()
         return await_end(diary, scheduler.process)
@@ -152,33 +124,6 @@ def await_end(diary: Diary, process: Process) -> Throughput:
     cpu_seconds = process.cpu_seconds() - cpu_started
     first, last = min(diary.bound_at), max(diary.bound_at)
     return Throughput(PODS, last - first, cpu_seconds, max(0.0, max(diary.told_at) - last))
-
-
-class Diary:
-    """What is added to an audit log from now on: when pods were bound, and when events were written."""
-
-    def __init__(self, log: Path) -> None:
-        self._log = log.open("rb")
-        self._log.seek(0, 2)
-        self._rest = b""
-        self.bound_at: list[float] = []
-        self.told_at: list[float] = []
-
-    def read(self) -> None:
-        *lines, self._rest = (self._rest + self._log.read()).split(b"\n")
-        for line in lines:
-            if b'"verb":"create"' in line:
-                self._take(json.loads(line))
-
-    def _take(self, event: Object) -> None:
-        if event["responseStatus"]["code"] != _CREATED:
-            return
-        moment = datetime.fromisoformat(event["stageTimestamp"]).timestamp()
-        match event["objectRef"]:
-            case {"resource": "pods", "subresource": "binding"}:
-                self.bound_at.append(moment)
-            case {"resource": "events"}:
-                self.told_at.append(moment)
 
 
 def total(found: Iterable[Throughput]) -> Throughput:
@@ -219,11 +164,6 @@ def comparison(ours: Throughput, theirs: Throughput) -> str:
         f" {ours.cost / theirs.cost:.2f} times the CPU time a pod (wanted: at most 0.5); counted until all events are"
         f" written, {ours.rate_with_events / theirs.rate_with_events:.2f} times the pods a second"
     )
-
-
-def say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

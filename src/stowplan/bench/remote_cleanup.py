@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Collection, Coroutine, Iterable
 from typing import Any, Final
 
 import msgspec
 
-from stowplan.bench.remote_api import RemoteApi
+from stowplan.bench.remote_api import Place, RemoteApi
 from stowplan.bench.remote_requests import (
     PRIORITY_CLASSES,
     RemoteRequests,
@@ -45,6 +45,18 @@ async def clear(api: RemoteApi) -> list[str]:
     await _all(requests.delete_at(path) for path in classes)
     await _all(requests.delete(one) for one in namespaces)
     return await _left(requests, ours)
+
+
+async def clear_since(api: RemoteApi, before: Collection[Place]) -> None:
+    """Delete what was made since, but not the namespaces, so that the same can be made again."""
+    made = {place: one for place, one in api.made.items() if place not in before and not isinstance(one, Namespace)}
+    namespaces = {one.metadata.namespace for one in made.values() if isinstance(one, Pod)}
+    for kind in _LEFT_BEHIND:
+        await _all(_clear_collection(api.requests, RESOURCES[kind].path_in(name)) for name in namespaces)
+    left = [one for one in made.values() if one.metadata.namespace not in namespaces]
+    await _all(_delete_for_good(api.requests, path_of(one)) for one in left)
+    for place in made:
+        del api.made[place]
 
 
 async def _clear_collection(requests: RemoteRequests, path: str) -> None:

@@ -179,6 +179,28 @@ def test_nothing_is_deleted_that_was_not_made() -> None:
     ]
 
 
+def test_what_was_made_since_is_deleted_and_may_be_made_again_in_its_namespace() -> None:
+    async def work(api: RemoteApi) -> None:
+        api.create(make_namespace("here"))
+        api.create(make_node("n").build())
+        await api.written()
+        before = frozenset(api.made)
+        api.create(pod_in("here", "p"))
+        api.create(make_namespace("more"))
+        api.create(make_node("m").build())
+        await api.written()
+        await remote_cleanup.clear_since(api, before)
+        assert set(api.made) == {("Namespace", "here"), ("Node", "n"), ("Namespace", "more")}
+
+    deleted = [path for verb, path in run(work).asked if verb == "DELETE"]
+    assert deleted == [
+        "/api/v1/namespaces/here/pods",
+        "/apis/resource.k8s.io/v1/namespaces/here/resourceclaims",
+        "/api/v1/namespaces/here/persistentvolumeclaims",
+        "/api/v1/nodes/m",
+    ]
+
+
 def test_what_was_there_before_is_not_deleted_and_nothing_is_put_into_it() -> None:
     async def work(api: RemoteApi) -> None:
         api.create(make_namespace("theirs"))
