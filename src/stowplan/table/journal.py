@@ -29,6 +29,13 @@ class Journal:
         if len(self._rows) > KEPT_ENTRIES:
             self._forget_oldest()
 
+    def mark_each(self, rows: list[int]) -> None:
+        """Record that some rows changed."""
+        self._rows += rows
+        self.position += len(rows)
+        if len(self._rows) > KEPT_ENTRIES:
+            self._forget_oldest()
+
     def mark_all(self) -> None:
         """Record that anything may have changed."""
         self._rows.clear()
@@ -42,9 +49,9 @@ class Journal:
         return self._rows[position - self._start :]
 
     def _forget_oldest(self) -> None:
-        half = KEPT_ENTRIES // 2
-        del self._rows[:half]
-        self._start += half
+        oldest = len(self._rows) - KEPT_ENTRIES // 2
+        del self._rows[:oldest]
+        self._start += oldest
 
 
 class Reads:

@@ -60,7 +60,7 @@ class Incremental:
         """Return the scores of several nodes. # (resources, nodes)"""
         raise NotImplementedError
 
-    def by_domain(self) -> tuple[str, Summed] | None:
+    def by_domain(self, nodes: Nodes) -> tuple[str, Summed] | None:
         """Return a label and the raw scores by code of its values, at the end without one; None if that is not all.
 
         Then rows are neither scored nor normalised: their domains are, and where a domain comes to another score than

@@ -268,7 +268,10 @@ class Ranking:
     def _rescore_domains(self, pod: Pod, index: int) -> bool:
         """Score all rows by their domains, if that can be done."""
         step, nodes = self._steps[index], self.nodes
-        found = step.state.by_domain() if isinstance(step.state, Incremental) and self._scored is nodes else None
+        if not isinstance(step.state, Incremental) or self._scored is not nodes:
+            return False
+        # It may read what changes from pod to pod, so that the state need not be new for that.
+        found = self._scores_watch.ask(index, (step.plugin.name, "Score", pod), step.state.by_domain, nodes)
         if found is None:
             return False
         key, summed = found
@@ -297,9 +300,9 @@ class Ranking:
             by_code[changed] = change
             self.totals.add_all(by_code.take(nodes.label(key).codes))
         else:
-            last = len(population) - 1
-            rows = [nodes.rows_with(key, (code if code != last else -1,)) for code in changed.tolist()]
-            self.totals.add(np.concatenate(rows), np.repeat(change, [len(some) for some in rows]))
+            # The last stands for rows without the label.
+            codes = np.where(changed == len(population) - 1, -1, changed)
+            self.totals.add(nodes.rows_with(key, codes), np.repeat(change, population[changed]))
 
     def _normalized(
         self, pod: Pod, index: int, fresh: tuple[Rows | slice, Scores], feasible: Mask

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from stowplan.model.kinds import Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector
-from stowplan.table.columns import NO_ROWS, Rows, Scores
-from stowplan.table.domain_sums import Summed, SumsLog
+from stowplan.table.columns import Mask, Scores
+from stowplan.table.domain_sums import DomainSums, Summed, WeightedSums
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm
 
@@ -49,57 +48,47 @@ Weighted = tuple[str, int, CountedPods]
 
 
 class PodsByDomain:
-    """The weighted sums of some pods over the domains of one topology key."""
+    """Some pods by the domains of one topology key, each kind with its weight: live, whatever pods come and go."""
 
-    __slots__ = ("key", "outline", "parts", "summed", "sums")
+    __slots__ = ("_sums", "_weighted", "key", "outline", "parts")
 
     def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
         self.parts = parts
-        self.summed = _sums(nodes, key, parts)
-        #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
-        self.sums: Scores = self.summed.by_code
-        #: What two of them must have in common to be compared domain by domain.
-        self.outline = (key, len(self.sums))
+        self._sums = [nodes.sums(key, counted) for _, counted in parts]
+        self._weighted: DomainSums | WeightedSums | None = self._sums[0] if len(parts) == 1 == parts[0][0] else None
+        #: Those that have it in common have the same answers, at any time.
+        self.outline = (key, [(sums, sums.settled_at) for sums in self._sums])
 
     def total(self, nodes: Nodes) -> int:
-        """Return the sum over all domains."""
-        return int(self.sums.sum())
+        """Return how many there are in all domains."""
+        return sum([sums.total for sums in self._sums])
 
-    def may_refuse(self, nodes: Nodes) -> bool:
-        """Say whether there are any of the pods where the label is."""
-        return bool(self.sums.any())
+    def has_any(self, nodes: Nodes) -> Mask:
+        """Say which rows have any of the pods in their domain."""
+        near = [
+            nodes.has_any_near(self.key, sums, change_of(nodes, counted))
+            for (_, counted), sums in zip(self.parts, self._sums, strict=True)
+        ]
+        return np.logical_or.reduce(near) if len(near) > 1 else near[0]
+
+    def summed(self, nodes: Nodes) -> Summed:
+        """Return the weighted sums by code of the label's value."""
+        if self._weighted is None:
+            weights = [weight for weight, _ in self.parts]
+            self._weighted = nodes.weighted_sums(list(zip(weights, self._sums, strict=True)))
+        return nodes.read_sums(self._weighted)
 
     def at_rows(self, nodes: Nodes) -> Scores:
-        """Return the sum of each row's domain; 0 for a row without the label."""
+        """Return the weighted sum of each row's domain; 0 for a row without the label."""
         codes = nodes.label(self.key).codes
-        sums: Scores = self.sums.take(codes)
+        sums: Scores = self.summed(nodes).by_code.take(codes)
         for weight, counted in self.parts:
             change = change_of(nodes, counted)
             if change is None:
                 break
             sums += weight * change * (codes >= 0)
         return sums
-
-    def where_others_are(self, before: Any, nodes: Nodes) -> Rows | None:
-        """Return the rows in whose domain there are pods where there were none before, or the other way round.
-
-        None if it is not known. `before` has the same outline.
-        """
-        changed = self.summed.changed_since(before.summed)
-        if changed is None:
-            return None
-        others = [code for code, then in changed.items() if (self.sums.item(code) > 0) != (then > 0)]
-        return nodes.rows_with(self.key, others) if others else NO_ROWS
-
-    def has_pods(self, nodes: Nodes) -> bool:
-        """Say whether any of the pods is on a node with the label, even if the weights add up to nothing."""
-        if not any(nodes.total(counted) for _, counted in self.parts):
-            return False
-        if not nodes.population(self.key)[-1] or self.sums.any():
-            return True
-        has_label = nodes.label(self.key).codes >= 0
-        return any(_count(nodes, counted)[has_label].any() for _, counted in self.parts)
 
 
 class PodsByNode:
@@ -110,30 +99,17 @@ class PodsByNode:
     def __init__(self, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
         self.parts = parts
-        #: No sums by domain have no entry, so they are compared with their like only.
-        self.outline = (key, 0)
+        self.outline = (key, parts)
 
     def total(self, nodes: Nodes) -> int:
         """Return how many there are in all, also on nodes without the label."""
-        return int(sum(_count(nodes, counted).sum() for _, counted in self.parts))
+        return sum([nodes.total(counted) for _, counted in self.parts])
 
-    def may_refuse(self, nodes: Nodes) -> bool:
-        """Say that there may be some: it is found out on the node itself."""
-        return True
-
-    def at_rows(self, nodes: Nodes) -> Scores:
-        """Return how many there are on each row; 0 for a row without the label."""
-        found = sum((_count(nodes, counted) for _, counted in self.parts), np.zeros(len(nodes), dtype=np.int64))
-        return found * (nodes.label(self.key).codes >= 0)
-
-    def where_others_are(self, before: Any, nodes: Nodes) -> Rows | None:
-        """Return the rows where there are pods of other kinds than before.
-
-        Pods that came or went meanwhile are of no concern: the filter reads who is there.
-        """
-        if self.parts == before.parts:
-            return NO_ROWS
-        return np.flatnonzero((self.at_rows(nodes) > 0) != (before.at_rows(nodes) > 0))
+    def has_any(self, nodes: Nodes) -> Mask:
+        """Say which rows have the label and any of the pods."""
+        found = np.logical_or.reduce([_count(nodes, counted) > 0 for _, counted in self.parts])
+        has_any: Mask = found & (nodes.label(self.key).codes >= 0)
+        return has_any
 
 
 Domains = PodsByDomain | PodsByNode
@@ -161,16 +137,6 @@ def _parts(weighted: list[Weighted]) -> Iterable[tuple[str, list[tuple[int, Coun
 def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
     """Return by how much each hypothetical row differs from the real one; None when nothing is supposed."""
     return nodes.change_of_carriers(counted) if isinstance(counted, CarriedTerm) else nodes.change_of(counted)
-
-
-def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> Summed:
-    """Return the weighted sums."""
-    # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
-    used = [part for part in parts if not isinstance(part[1], CarriedTerm) or part[1].is_used]
-    if not used:
-        return Summed(np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64), SumsLog(), 0)
-    (weight, counted), *others = used
-    return nodes.sums(key, counted) if weight == 1 and not others else nodes.weighted_sums(key, used)
 
 
 def _count(nodes: Nodes, counted: CountedPods) -> Scores:
