@@ -194,8 +194,14 @@ class Nodes:
         self._note(labels.journal)
         return labels.population()
 
-    def rows_with(self, key: str, codes: Codes) -> Rows:
-        """Return the numbers of all rows of the table that have each of these codes of a label, code after code."""
+    def rows_with(self, key: str, code: int) -> Rows:
+        """Return the numbers of all rows of the table that have a code of a label, or none (-1)."""
+        labels = self._labels(key)
+        self._note(labels.journal)
+        return labels.rows_with(code)
+
+    def rows_with_each(self, key: str, codes: Codes) -> Rows:
+        """Return the numbers of all rows of the table that have each of some codes of a label, code after code."""
         labels = self._labels(key)
         self._note(labels.journal)
         return labels.rows_with_each(codes)

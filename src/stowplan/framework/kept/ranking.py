@@ -292,17 +292,18 @@ class Ranking:
 
     def _shift(self, domains: DomainScores, changed: Rows, change: Scores) -> None:
         """Add to the totals of all rows of some domains, given by their codes."""
-        if not len(changed):
-            return
-        nodes, key, population = self.nodes, domains.key, domains.population
-        if int(population[changed].sum()) * FEW > len(nodes):
+        # The last code stands for rows without the label.
+        nodes, key, population, last = self.nodes, domains.key, domains.population, len(domains.population) - 1
+        if len(changed) <= FEW_ROWS:
+            for code, by in zip(changed.tolist(), change.tolist(), strict=True):
+                self.totals.add(nodes.rows_with(key, code if code != last else -1), by)
+        elif int(population[changed].sum()) * FEW > len(nodes):
             by_code = np.zeros(len(population), dtype=np.int64)
             by_code[changed] = change
             self.totals.add_all(by_code.take(nodes.label(key).codes))
         else:
-            # The last stands for rows without the label.
-            codes = np.where(changed == len(population) - 1, -1, changed)
-            self.totals.add(nodes.rows_with(key, codes), np.repeat(change, population[changed]))
+            rows = nodes.rows_with_each(key, np.where(changed == last, -1, changed))
+            self.totals.add(rows, np.repeat(change, population[changed]))
 
     def _normalized(
         self, pod: Pod, index: int, fresh: tuple[Rows | slice, Scores], feasible: Mask

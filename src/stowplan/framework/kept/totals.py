@@ -82,7 +82,7 @@ class Totals:
         for row, opens in zip(rows.tolist(), is_feasible.tolist(), strict=True):
             self.add_one(row, -OUT_OF_REACH if opens else OUT_OF_REACH)
 
-    def add(self, rows: Rows, change: Scores) -> None:
+    def add(self, rows: Rows, change: Scores | int) -> None:
         """Add to the totals of some rows, each of them given once."""
         self.values[rows] += change
         if self._stale is not None:

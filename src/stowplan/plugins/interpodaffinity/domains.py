@@ -72,6 +72,10 @@ class PodsByDomain:
         ]
         return np.logical_or.reduce(near) if len(near) > 1 else near[0]
 
+    def has_any_at(self, row: int, nodes: Nodes) -> bool:
+        """Say it of one of all rows."""
+        return any([sums.at(row) > 0 for sums in self._sums])
+
     def summed(self, nodes: Nodes) -> Summed:
         """Return the weighted sums by code of the label's value."""
         if self._weighted is None:
@@ -110,6 +114,11 @@ class PodsByNode:
         found = np.logical_or.reduce([_count(nodes, counted) > 0 for _, counted in self.parts])
         has_any: Mask = found & (nodes.label(self.key).codes >= 0)
         return has_any
+
+    def has_any_at(self, row: int, nodes: Nodes) -> bool:
+        """Say it of one of all rows."""
+        found = [_count(nodes, counted).item(row) for _, counted in self.parts]
+        return any(found) and nodes.label(self.key).codes.item(row) >= 0
 
 
 Domains = PodsByDomain | PodsByNode

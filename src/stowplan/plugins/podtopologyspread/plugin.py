@@ -262,7 +262,7 @@ class ConstraintDomains:
         differ = self._words != before._words
         # The last is for rows without the label, which are rejected in any case.
         codes = differ[:-1].nonzero()[0]
-        return nodes.rows_with(self._constraint.key, codes) if len(codes) else NO_ROWS
+        return nodes.rows_with_each(self._constraint.key, codes) if len(codes) else NO_ROWS
 
     def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> RowReasons:
         """Judge each row in its own world, where its domain holds `change` more; domains without counted rows stay."""
