@@ -141,7 +141,8 @@ class CodedColumn(FactColumn):
         firsts = starts[codes + 1]
         lengths = starts[codes + 2] - firsts
         ends = lengths.cumsum()
-        return rows[np.repeat(firsts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)]
+        places: Rows = np.repeat(firsts - ends + lengths, lengths) + np.arange(int(lengths.sum()))
+        return rows[places]
 
     def _in_order(self) -> tuple[Rows, Rows]:
         if self._sorted_at != self.journal.position:

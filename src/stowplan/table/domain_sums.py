@@ -81,6 +81,25 @@ class Summed(NamedTuple):
         """Return the codes whose sum may differ from what it was before, and what it was; None if it is not known."""
         return self.log.changes_since(before.position) if self.log is before.log else None
 
+    @property
+    def logs(self) -> Sequence[SumsLog]:
+        """None: they are what they are."""
+        return ()
+
+    def read(self) -> Summed:
+        return self
+
+
+class LiveSums(Protocol):
+    """Sums by the codes of a label that may change."""
+
+    @property
+    def logs(self) -> Sequence[SumsLog]:
+        """What moves when they change."""
+
+    def read(self) -> Summed:
+        """Return them as they are now."""
+
 
 class DomainSums:
     """The sums of one count by the codes of one label."""
@@ -144,7 +163,6 @@ class DomainSums:
 
     @property
     def logs(self) -> Sequence[SumsLog]:
-        """What moves when the sums change."""
         return (self.log,)
 
 

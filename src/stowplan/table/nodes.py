@@ -19,7 +19,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
 from stowplan.table.columns import Coded, CodedColumn, Codes, Column, CountColumn, Counted, Mask, Rows, Scores
 from stowplan.table.counts import Held, Holding, changes_of
-from stowplan.table.domain_sums import DomainSums, Summed, WeightedSums
+from stowplan.table.domain_sums import DomainSums, LiveSums, Summed, WeightedSums
 from stowplan.table.facts import Images
 from stowplan.table.feasible import FeasibleRows
 from stowplan.table.hypothetical import Moves
@@ -262,7 +262,7 @@ class Nodes:
         """Return sums over the domains of one label, each with its weight, added up."""
         return self._table.weighted_sums.find(parts)
 
-    def read_sums(self, sums: DomainSums | WeightedSums) -> Summed:
+    def read_sums(self, sums: LiveSums) -> Summed:
         """Return sums by code of the label's value; the last entry, which code -1 finds, is 0."""
         for log in sums.logs:
             self._note(log)

@@ -20,6 +20,8 @@ LOWEST, HIGHEST = -(2**63), 2**63 - 1
 FEW: Final = 64
 
 NO_CHANGE: Final[Scores] = np.empty(0, dtype=np.int64)
+#: Tells how many feasible rows have each code.
+Held = Callable[[], Scores]
 #: Brings raw scores to weighted ones, given the lowest and highest of a feasible row.
 Weigh = Callable[[Scores, tuple[int, int]], Scores]
 #: The code of a domain, and its raw score before and now; None while it has no feasible row.
@@ -34,16 +36,17 @@ class DomainScores:
 
     __slots__ = ("_extent", "_has_flipped", "_is_held", "_summed", "_values", "_weights", "key", "population", "weighted")
 
-    def __init__(self, key: str, population: Scores, summed: Summed, held: Scores, weigh: Weigh) -> None:
+    def __init__(self, key: str, population: Scores, summed: Summed, held: Held, weigh: Weigh) -> None:
         self.key = key
         #: How many rows have each code; another array when a row gets another code.
         self.population = population
         self.weighted: Scores = np.zeros(len(population), dtype=np.int64)
         self._summed = summed
+        self._is_held: Mask = held() > 0
         self._has_flipped = False
         # What raw scores come to, if it is known: all that there are, by the extent as it is.
         self._weights: dict[int, int] = {}
-        self._count(held)
+        self._count()
         self._weigh_all(weigh)
 
     @property
@@ -54,13 +57,14 @@ class DomainScores:
         """Have the lowest and highest found anew: other rows are feasible now."""
         self._has_flipped = True
 
-    def follow(self, summed: Summed, held: Scores, weigh: Weigh) -> tuple[Rows, Scores]:
+    def follow(self, summed: Summed, held: Held, weigh: Weigh) -> tuple[Rows, Scores]:
         """Take over raw scores; return the codes whose weighted score changed, and by how much."""
         changed = summed.changed_since(self._summed)
         self._summed = summed
         moves = None if changed is None else self._moves(changed, held)
         if moves is None:
-            self._count(held)
+            self._is_held, self._has_flipped = held() > 0, False
+            self._count()
             self._weights = {}
             return self._weigh_all(weigh)
         extent = self._extent
@@ -69,12 +73,13 @@ class DomainScores:
             return self._weigh_all(weigh)
         return self._weigh_some([code for code, _, now in moves if now is not None], weigh)
 
-    def _moves(self, changed: dict[int, int], held: Scores) -> list[Move] | None:
+    def _moves(self, changed: dict[int, int], held: Held) -> list[Move] | None:
         """Return what is new about each domain; None if that is said of too many."""
-        was_held, codes = self._is_held, changed.keys()
+        was_held: Mask = self._is_held
+        codes: Collection[int] = changed
         if self._has_flipped:
-            self._is_held, self._has_flipped = held > 0, False
-            codes = codes | set((was_held != self._is_held).nonzero()[0].tolist())
+            self._is_held, self._has_flipped = held() > 0, False
+            codes = {*changed, *(was_held != self._is_held).nonzero()[0].tolist()}
         if len(codes) > FEW:
             return None
         moves: list[Move] = []
@@ -84,10 +89,8 @@ class DomainScores:
             moves.append((code, before, now if self._is_held.item(code) else None))
         return moves
 
-    def _count(self, held: Scores) -> None:
+    def _count(self) -> None:
         """Count how many domains with feasible rows have each raw score; find the lowest and highest of these."""
-        self._is_held: Mask = held > 0
-        self._has_flipped = False
         values, counts = np.unique(self._summed.by_code.compress(self._is_held), return_counts=True)
         self._values = dict(zip(values.tolist(), counts.tolist(), strict=True))
         self._extent = (int(values[0]), int(values[-1])) if len(values) else (HIGHEST, LOWEST)

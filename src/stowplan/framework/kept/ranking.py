@@ -8,6 +8,7 @@ maximum is new work for a pod of a known signature (`totals`).
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,8 @@ class Ranking:
             if step.pre_score is not None and (is_first or index in stale):
                 step.prepare(self._pre_score(pod, index, step.pre_score))
                 self._restated.add(index)
+                if step.by_domain is not None:
+                    self._scores_watch.note(index, {log: log.position for log in step.by_domain[1].logs})
 
     def _pre_score(self, pod: Pod, index: int, plugin: PreScore) -> Any:
         blame = (plugin.name, "PreScore", pod)
@@ -268,14 +271,10 @@ class Ranking:
     def _rescore_domains(self, pod: Pod, index: int) -> bool:
         """Score all rows by their domains, if that can be done."""
         step, nodes = self._steps[index], self.nodes
-        if not isinstance(step.state, Incremental) or self._scored is not nodes:
+        if step.by_domain is None or self._scored is not nodes:
             return False
-        # It may read what changes from pod to pod, so that the state need not be new for that.
-        found = self._scores_watch.ask(index, (step.plugin.name, "Score", pod), step.state.by_domain, nodes)
-        if found is None:
-            return False
-        key, summed = found
-        population, held = nodes.population(key), nodes.feasible_population(key)
+        key, sums = step.by_domain
+        population, held = nodes.population(key), partial(nodes.feasible_population, key)
 
         def weigh(raw: Scores, extent: tuple[int, int]) -> Scores:
             scores = self._normalize(pod, index, raw, extent)
@@ -284,10 +283,10 @@ class Ranking:
         known = step.domains
         if known is None or known.population is not population:
             self._drop(step)
-            step.domains = DomainScores(key, population, summed, held, weigh)
+            step.domains = DomainScores(key, population, sums.read(), held, weigh)
             self._is_to_sum = True
         else:
-            self._shift(known, *known.follow(summed, held, weigh))
+            self._shift(known, *known.follow(sums.read(), held, weigh))
         return True
 
     def _shift(self, domains: DomainScores, changed: Rows, change: Scores) -> None:

@@ -13,6 +13,7 @@ from stowplan.framework.contract import Indifferent, Normalize, PreScore, Score,
 from stowplan.framework.kept.domains import HIGHEST, LOWEST, DomainScores
 from stowplan.framework.kept.incremental import Incremental, by_amounts
 from stowplan.table.columns import Mask, Rows, Scores, fitted
+from stowplan.table.domain_sums import LiveSums
 from stowplan.table.nodes import Nodes
 
 EVERY_ROW = slice(None)
@@ -27,6 +28,7 @@ class ScoreStep:
     __slots__ = (
         "bounds",
         "by_amounts",
+        "by_domain",
         "domains",
         "extent",
         "is_partial",
@@ -45,6 +47,7 @@ class ScoreStep:
         self.pre_score = pre_score
         self.normalizer = plugin if isinstance(plugin, Normalize) else None
         self.by_amounts: Incremental | None = None
+        self.by_domain: tuple[str, LiveSums] | None = None
         self.state: Any = None
         self.raw: Scores | None = None
         # The lowest and highest raw score of a feasible row; and what no row at all is below or above.
@@ -58,6 +61,7 @@ class ScoreStep:
     def prepare(self, state: Any) -> None:
         """Take a new state."""
         self.state, self.by_amounts = state, by_amounts(state)
+        self.by_domain = state.by_domain() if isinstance(state, Incremental) else None
 
     def fit(self, rows: int) -> None:
         """Take over that nodes came or went."""

@@ -1,8 +1,9 @@
 """What pods add up to in each topology domain: all nodes that share the value of a label; and which pods count.
 
-Sums are taken over the whole cluster once; a row then looks up the sum of its own domain. A hypothetical row is a world
-of its own: what is supposed of it changes the sum of its domain for that row alone. `PodsByNode` takes every node for a
-domain of its own.
+Sums are taken over the whole cluster; a row then looks up the sum of its own domain. Filters want to know whether there
+is a pod at all (`PodsByDomain`, and `PodsByNode`, which takes every node for a domain of its own), scores what their
+weights add up to (`WeightsByDomain`). A hypothetical row is a world of its own: what is supposed of it changes the sum of
+its domain for that row alone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from stowplan.model.kinds import Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector
 from stowplan.table.columns import Mask, Scores
-from stowplan.table.domain_sums import DomainSums, Summed, WeightedSums
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm
 
@@ -43,20 +43,17 @@ class MatchedPods:
 
 #: Pods that are counted: those that a rule matches, or those that carry a term.
 CountedPods = MatchedPods | CarriedTerm
-#: A topology key, the weight of each pod there, and which pods.
-Weighted = tuple[str, int, CountedPods]
 
 
 class PodsByDomain:
-    """Some pods by the domains of one topology key, each kind with its weight: live, whatever pods come and go."""
+    """Where some pods are, by the domains of one topology key: live, whatever pods come and go."""
 
-    __slots__ = ("_sums", "_weighted", "key", "outline", "parts")
+    __slots__ = ("_counted", "_sums", "key", "outline")
 
-    def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
+    def __init__(self, nodes: Nodes, key: str, counted: list[CountedPods]) -> None:
         self.key = key
-        self.parts = parts
-        self._sums = [nodes.sums(key, counted) for _, counted in parts]
-        self._weighted: DomainSums | WeightedSums | None = self._sums[0] if len(parts) == 1 == parts[0][0] else None
+        self._counted = counted
+        self._sums = [nodes.sums(key, one) for one in counted]
         #: Those that have it in common have the same answers, at any time.
         self.outline = (key, [(sums, sums.settled_at) for sums in self._sums])
 
@@ -64,30 +61,86 @@ class PodsByDomain:
         """Return how many there are in all domains."""
         return sum([sums.total for sums in self._sums])
 
+    def may_refuse(self, nodes: Nodes) -> bool:
+        """Say whether there are any."""
+        return self.total(nodes) > 0
+
     def has_any(self, nodes: Nodes) -> Mask:
         """Say which rows have any of the pods in their domain."""
-        near = [
-            nodes.has_any_near(self.key, sums, change_of(nodes, counted))
-            for (_, counted), sums in zip(self.parts, self._sums, strict=True)
-        ]
+        pairs = zip(self._counted, self._sums, strict=True)
+        near = [nodes.has_any_near(self.key, sums, change_of(nodes, counted)) for counted, sums in pairs]
         return np.logical_or.reduce(near) if len(near) > 1 else near[0]
 
     def has_any_at(self, row: int, nodes: Nodes) -> bool:
         """Say it of one of all rows."""
         return any([sums.at(row) > 0 for sums in self._sums])
 
-    def summed(self, nodes: Nodes) -> Summed:
-        """Return the weighted sums by code of the label's value."""
-        if self._weighted is None:
-            weights = [weight for weight, _ in self.parts]
-            self._weighted = nodes.weighted_sums(list(zip(weights, self._sums, strict=True)))
-        return nodes.read_sums(self._weighted)
+
+class PodsByNode:
+    """Which nodes that have a label have some pods, whatever other nodes have the same value of it."""
+
+    __slots__ = ("_counted", "key", "outline")
+
+    def __init__(self, key: str, counted: list[CountedPods]) -> None:
+        self.key = key
+        self._counted = counted
+        self.outline = (key, counted)
+
+    def total(self, nodes: Nodes) -> int:
+        """Return how many there are in all, also on nodes without the label."""
+        return sum([nodes.total(counted) for counted in self._counted])
+
+    def may_refuse(self, nodes: Nodes) -> bool:
+        """Say that there may be some: it is found out on the node itself."""
+        return True
+
+    def has_any(self, nodes: Nodes) -> Mask:
+        """Say which rows have the label and any of the pods."""
+        found = np.logical_or.reduce([_count(nodes, counted) > 0 for counted in self._counted])
+        has_any: Mask = found & (nodes.label(self.key).codes >= 0)
+        return has_any
+
+    def has_any_at(self, row: int, nodes: Nodes) -> bool:
+        """Say it of one of all rows."""
+        is_there = any([_count(nodes, counted).item(row) for counted in self._counted])
+        return is_there and nodes.label(self.key).codes.item(row) >= 0
+
+
+Domains = PodsByDomain | PodsByNode
+
+
+def by_key_or_node(nodes: Nodes, pods: list[tuple[str, CountedPods]], node_key: str) -> tuple[Domains, ...]:
+    """Look at pods by topology key, at those of one key (none if it is empty) node by node."""
+    by_key: dict[str, list[CountedPods]] = {}
+    for key, counted in pods:
+        by_key.setdefault(key, []).append(counted)
+    each = by_key.items()
+    return tuple([PodsByNode(*one) if one[0] == node_key else PodsByDomain(nodes, *one) for one in each])
+
+
+#: A topology key, the weight of each pod there, and which pods.
+Weighted = tuple[str, int, CountedPods]
+
+
+class WeightsByDomain:
+    """What the weights of some pods add up to in the domains of one topology key: live, whatever pods come and go."""
+
+    __slots__ = ("_parts", "has_pods", "key", "sums")
+
+    def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
+        self.key = key
+        self._parts = parts
+        weighed = [(weight, nodes.sums(key, counted)) for weight, counted in parts]
+        #: Even if the weights add up to nothing.
+        self.has_pods = any([sums.total for _, sums in weighed])
+        #: By code of the label's value.
+        self.sums = weighed[0][1] if len(parts) == 1 == parts[0][0] else nodes.weighted_sums(weighed)
 
     def at_rows(self, nodes: Nodes) -> Scores:
-        """Return the weighted sum of each row's domain; 0 for a row without the label."""
+        """Return the sum of each row's domain; 0 for a row without the label."""
         codes = nodes.label(self.key).codes
-        sums: Scores = self.summed(nodes).by_code.take(codes)
-        for weight, counted in self.parts:
+        sums: Scores = nodes.read_sums(self.sums).by_code.take(codes)
+        for weight, counted in self._parts:
             change = change_of(nodes, counted)
             if change is None:
                 break
@@ -95,52 +148,12 @@ class PodsByDomain:
         return sums
 
 
-class PodsByNode:
-    """The pods of each node that has a label, whatever other nodes have the same value of it."""
-
-    __slots__ = ("key", "outline", "parts")
-
-    def __init__(self, key: str, parts: list[tuple[int, CountedPods]]) -> None:
-        self.key = key
-        self.parts = parts
-        self.outline = (key, parts)
-
-    def total(self, nodes: Nodes) -> int:
-        """Return how many there are in all, also on nodes without the label."""
-        return sum([nodes.total(counted) for _, counted in self.parts])
-
-    def has_any(self, nodes: Nodes) -> Mask:
-        """Say which rows have the label and any of the pods."""
-        found = np.logical_or.reduce([_count(nodes, counted) > 0 for _, counted in self.parts])
-        has_any: Mask = found & (nodes.label(self.key).codes >= 0)
-        return has_any
-
-    def has_any_at(self, row: int, nodes: Nodes) -> bool:
-        """Say it of one of all rows."""
-        found = [_count(nodes, counted).item(row) for _, counted in self.parts]
-        return any(found) and nodes.label(self.key).codes.item(row) >= 0
-
-
-Domains = PodsByDomain | PodsByNode
-
-
-def by_key(nodes: Nodes, weighted: list[Weighted]) -> tuple[PodsByDomain, ...]:
-    """Add up the pods by topology key: one `PodsByDomain` for each."""
-    return tuple([PodsByDomain(nodes, *one) for one in _parts(weighted)]) if weighted else ()
-
-
-def by_key_or_node(nodes: Nodes, weighted: list[Weighted], node_key: str) -> tuple[Domains, ...]:
-    """Add up the pods by topology key, those of one key (none if it is empty) node by node."""
-    if not weighted:
-        return ()
-    return tuple([PodsByNode(*one) if one[0] == node_key else PodsByDomain(nodes, *one) for one in _parts(weighted)])
-
-
-def _parts(weighted: list[Weighted]) -> Iterable[tuple[str, list[tuple[int, CountedPods]]]]:
+def by_key(nodes: Nodes, weighted: list[Weighted]) -> tuple[WeightsByDomain, ...]:
+    """Add up the weights of pods by topology key."""
     parts: dict[str, list[tuple[int, CountedPods]]] = {}
     for key, weight, counted in weighted:
         parts.setdefault(key, []).append((weight, counted))
-    return parts.items()
+    return tuple([WeightsByDomain(nodes, *one) for one in parts.items()])
 
 
 def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:

@@ -42,19 +42,19 @@ from stowplan.model.meta import Int32
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.interpodaffinity.domains import (
+    CountedPods,
     Domains,
     MatchedPods,
-    PodsByDomain,
-    PodsByNode,
     PodSelection,
     Weighted,
+    WeightsByDomain,
     by_key,
     by_key_or_node,
     change_of,
     selection,
 )
 from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
-from stowplan.table.domain_sums import Summed
+from stowplan.table.domain_sums import LiveSums
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
 
@@ -130,12 +130,13 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         existing = by_key_or_node(nodes, self._terms_against(pod, nodes, placed=True), self._node_key)
         if not affinity and not anti_affinity and not self._is_objected_to(existing, nodes):
             return SKIP
-        unwanted: list[Weighted] = [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]
+        unwanted: list[tuple[str, CountedPods]] = [(term.topology_key, self._rule(term)) for term in anti_affinity]
         away = by_key_or_node(nodes, unwanted, self._node_key)
         if not affinity:
             return _RequiredTerms((), away, existing)
         companion = MatchedPods(tuple([self._selection(term) for term in affinity]))
-        wanted: list[Weighted] = [(key, 1, companion) for key in {term.topology_key: None for term in affinity}]
+        keys = {term.topology_key: None for term in affinity}
+        wanted: list[tuple[str, CountedPods]] = [(key, companion) for key in keys]
         # One pod has to be near by all terms at once, so they are looked at together.
         near = by_key_or_node(nodes, wanted, self._node_key if len(wanted) == 1 else "")
         has_companions = any([domains.total(nodes) for domains in near])
@@ -169,8 +170,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         preferred = [(weight, term) for kind, weight, term in terms if kind == "preferred"]
         own: list[Weighted] = [(term.topology_key, weight, self._rule(term)) for weight, term in preferred]
         by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
-        # Even if the weights add up to nothing.
-        return PreferredTerms(by_topology) if any([domains.total(nodes) for domains in by_topology]) else SKIP
+        return PreferredTerms(by_topology) if any([domains.has_pods for domains in by_topology]) else SKIP
 
     def score(self, pod: Pod, nodes: Nodes, state: PreferredTerms | None) -> Scores:
         if state is None:
@@ -216,13 +216,13 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # The terms of other pods
 
-    def _terms_against(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+    def _terms_against(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[tuple[str, CountedPods]]:
         carried = self._carried("anti-affinity", pod, nodes, placed=placed)
-        return [(one.term.topology_key, 1, one) for one in carried]
+        return [(one.term.topology_key, one) for one in carried]
 
     def _is_objected_to(self, existing: tuple[Domains, ...], nodes: Nodes) -> bool:
         """Say whether a placed pod may refuse another: one of these, or one whose terms are looked at node by node."""
-        if any([isinstance(domains, PodsByNode) or domains.total(nodes) for domains in existing]):
+        if any([domains.may_refuse(nodes) for domains in existing]):
             return True
         if not self._node_key:
             return False
@@ -289,11 +289,11 @@ class _RequiredTerms(Incremental):
 class PreferredTerms(Incremental):
     """What scoring needs to know: the weights of the pods that matter, by topology domain. They are live."""
 
-    by_topology: tuple[PodsByDomain, ...]
+    by_topology: tuple[WeightsByDomain, ...]
 
-    def by_domain(self, nodes: Nodes) -> tuple[str, Summed] | None:
+    def by_domain(self) -> tuple[str, LiveSums] | None:
         first, *others = self.by_topology
-        return None if others else (first.key, first.summed(nodes))
+        return None if others else (first.key, first.sums)
 
 
 def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:

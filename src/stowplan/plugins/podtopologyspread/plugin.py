@@ -315,7 +315,7 @@ class Preferences(Incremental):
             for constraint in constraints:
                 nodes.count(constraint.siblings)
 
-    def by_domain(self, nodes: Nodes) -> tuple[str, Summed] | None:
+    def by_domain(self) -> tuple[str, Summed] | None:
         costs = self._costs[0]
         if len(self._costs) > 1 or isinstance(costs, float) or self.scored is not None:
             return None
