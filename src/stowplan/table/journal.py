@@ -49,9 +49,9 @@ class Journal:
         return self._rows[position - self._start :]
 
     def _forget_oldest(self) -> None:
-        oldest = len(self._rows) - KEPT_ENTRIES // 2
-        del self._rows[:oldest]
-        self._start += oldest
+        half = KEPT_ENTRIES // 2
+        del self._rows[:half]
+        self._start += half
 
 
 class Reads:

@@ -44,9 +44,10 @@ class DomainScores:
         self._summed = summed
         self._is_held: Mask = held() > 0
         self._has_flipped = False
-        # What raw scores come to, if it is known: all that there are, by the extent as it is.
+        # How many domains with feasible rows have each raw score, and what each comes to; empty while not known.
+        self._values: dict[int, int] = {}
         self._weights: dict[int, int] = {}
-        self._count()
+        self._extent = self._search()
         self._weigh_all(weigh)
 
     @property
@@ -64,8 +65,8 @@ class DomainScores:
         moves = None if changed is None else self._moves(changed, held)
         if moves is None:
             self._is_held, self._has_flipped = held() > 0, False
-            self._count()
-            self._weights = {}
+            self._values, self._weights = {}, {}
+            self._extent = self._search()
             return self._weigh_all(weigh)
         extent = self._extent
         self._recount(moves)
@@ -89,15 +90,19 @@ class DomainScores:
             moves.append((code, before, now if self._is_held.item(code) else None))
         return moves
 
-    def _count(self) -> None:
-        """Count how many domains with feasible rows have each raw score; find the lowest and highest of these."""
-        values, counts = np.unique(self._summed.by_code.compress(self._is_held), return_counts=True)
-        self._values = dict(zip(values.tolist(), counts.tolist(), strict=True))
-        self._extent = (int(values[0]), int(values[-1])) if len(values) else (HIGHEST, LOWEST)
+    def _search(self) -> tuple[int, int]:
+        """Find the lowest and highest raw score of a domain with feasible rows."""
+        scores = self._summed.by_code.compress(self._is_held)
+        return int(scores.min(initial=HIGHEST)), int(scores.max(initial=LOWEST))
 
     def _recount(self, moves: Collection[Move]) -> None:
-        """Follow some domains in what `_count` found."""
+        """Follow some domains in how many have each raw score, and so in which are the lowest and highest."""
         values, (low, high) = self._values, self._extent
+        if not values:
+            found, counts = np.unique(self._summed.by_code.compress(self._is_held), return_counts=True)
+            self._values = dict(zip(found.tolist(), counts.tolist(), strict=True))
+            self._extent = self._search()
+            return
         for _, before, now in moves:
             if now is not None:
                 values[now] = values.get(now, 0) + 1
