@@ -18,8 +18,8 @@ from stowplan.table.journal import Journal
 
 MOST_LOGGED: Final = 1 << 12
 MOST_KEPT: Final = 256
-# Rows are few if there are so many times as many in all.
-FEW: Final = 8
+# More rows than that are as fast asked about all together.
+MOST_MARKED: Final = 256
 
 Sums = NDArray[np.int64]
 
@@ -142,7 +142,7 @@ class DomainSums:
         self.log.note(code, before)
         if not before or not now:
             rows = labels.rows_with(code)
-            if len(rows) * FEW > len(labels.view):
+            if len(rows) > MOST_MARKED:
                 self.presence.mark_all()
             else:
                 self.presence.mark_each(rows.tolist())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stowplan.table.columns import CountColumn
-from stowplan.table.domain_sums import MOST_LOGGED, Summed, SumsLog, WeightedSumsBook
+from stowplan.table.domain_sums import MOST_LOGGED, MOST_MARKED, Summed, SumsLog, WeightedSumsBook
 from stowplan.table.facts import Facts
 from stowplan.table.journal import Journal
 from stowplan.testing import make_node
@@ -21,7 +21,7 @@ class World:
     """Two nodes in zone a, one in b, one in none, many in c; and what was counted on each."""
 
     def __init__(self, *counts: int) -> None:
-        zones = ["a", "a", "b", "", *["c"] * 13]
+        zones = ["a", "a", "b", "", *["c"] * (MOST_MARKED + 1)]
         nodes = [make_node("n").label("zone", zone) if zone else make_node("n") for zone in zones]
         facts = Facts([node.build() for node in nodes], len(zones))
         self.labels = facts.coded("zone", lambda node: node.metadata.labels.get("zone"))

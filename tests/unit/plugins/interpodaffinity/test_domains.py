@@ -206,8 +206,6 @@ def where(domains: Domains, nodes: Nodes) -> list[int]:
 )
 def test_only_rows_whose_domain_gets_its_first_pod_are_to_be_asked_again(pods: list[int], expected: list[list[int]]) -> None:
     nodes, table = make_nodes_and_table((1, make_pod("web")))
-    for number in range(16):
-        table.add_node(Node(metadata=ObjectMeta(name=f"more-{number}")))
     (domains,) = by_key_or_node(nodes, [("zone", WEB)], "")
     noted = table.reads.start()
     domains.has_any(nodes)
