@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.table.domain_sums import DomainSums, Summed
+from stowplan.table.domain_sums import DomainSums
 from stowplan.table.journal import Journal
 
 Mask = NDArray[np.bool_]
@@ -76,6 +76,10 @@ class Column:
     def clear(self, row: int) -> None:
         self.values[row] = 0
 
+    def retire(self) -> None:
+        """Have everybody get another column: this one is not kept up to date any more."""
+        self.journal.mark_all()
+
 
 class FactColumn(Column):
     """A value that a function reads off a node; the function runs when the node changes, never per pod."""
@@ -102,7 +106,7 @@ class CodedColumn(FactColumn):
         super().__init__(lambda node: self.code(read(node)), np.int64, capacity)
         self._population: Scores = np.zeros(1, dtype=np.int64)
         self._population_at = -1
-        # The rows in the order of their codes, and where those of each code start.
+        # The rows in the order of their codes, and where those of each code start, from -1 on.
         self._sorted: tuple[Rows, Rows] = (NO_ROWS, NO_ROWS)
         self._sorted_at = -1
         self.code_of: dict[Hashable, int] = {}
@@ -128,12 +132,24 @@ class CodedColumn(FactColumn):
 
     def rows_with(self, code: int) -> Rows:
         """Return the rows that have a code, or none (-1)."""
+        rows, starts = self._in_order()
+        return rows[starts[code + 1] : starts[code + 2]]
+
+    def rows_with_each(self, codes: Codes) -> Rows:
+        """Return the rows that have each of some codes, one code after the other."""
+        rows, starts = self._in_order()
+        firsts = starts[codes + 1]
+        lengths = starts[codes + 2] - firsts
+        ends = lengths.cumsum()
+        places: Rows = np.repeat(firsts - ends + lengths, lengths) + np.arange(int(lengths.sum()))
+        return rows[places]
+
+    def _in_order(self) -> tuple[Rows, Rows]:
         if self._sorted_at != self.journal.position:
             order = np.argsort(self.view, kind="stable")
-            starts = np.searchsorted(self.view[order], np.arange(len(self.meanings) + 1))
+            starts = np.searchsorted(self.view[order], np.arange(MISSING, len(self.meanings) + 1))
             self._sorted, self._sorted_at = (order, starts), self.journal.position
-        rows, starts = self._sorted
-        return rows[starts[code] : starts[code + 1]] if code >= 0 else rows[: starts[0]]
+        return self._sorted
 
 
 class Coded(NamedTuple):
@@ -181,8 +197,7 @@ class Uses:
         if len(columns) < KEPT_COLUMNS:
             return False
         for key in sorted(columns, key=lambda key: columns[key].used_at)[: KEPT_COLUMNS // 2]:
-            # Whoever keeps an answer built on it must ask again, and will get a column that is kept up to date.
-            columns.pop(key).journal.mark_all()
+            columns.pop(key).retire()
         return True
 
 
@@ -204,10 +219,16 @@ class CountColumn(Column):
         for sums in self._sums.values():
             sums.add(row, amount)
 
-    def sums_by(self, key: str, labels: CodedColumn) -> Summed:
-        """Return the sums over the domains of a label, by code, and 0 at the end."""
+    def retire(self) -> None:
+        super().retire()
+        for sums in self._sums.values():
+            sums.retire()
+
+    def sums_by(self, key: str, labels: CodedColumn) -> DomainSums:
+        """Return the sums over the domains of a label."""
         sums = self._sums.get(key)
         if sums is None:
-            sums = self._sums[key] = DomainSums()
-        as_of = (labels, labels.journal.position)
-        return sums.bring_up(self.view, labels.view, len(labels.meanings), as_of)
+            sums = self._sums[key] = DomainSums(labels, self.view)
+        elif not sums.is_settled(labels):
+            sums.settle(labels, self.view)
+        return sums

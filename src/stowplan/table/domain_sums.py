@@ -1,34 +1,48 @@
 """What counts add up to in each domain of a label, followed as pods come and go.
 
-Sums change in place and are as of the last time they were asked for. Their `SumsLog` tells what changed, and from what,
-so nobody need compare, or copy, the sums of all domains: there may be as many of them as nodes.
+Sums are live. Whoever holds them has looked at the labels, and gets them anew when a node gets another value; what a
+pod more or less changes is told by journals, as far as it matters to the reader: whether there are any pods at all, in
+which domains there are any, or how many. So nobody need ask again, compare or copy the sums of all domains: there may
+be as many of them as nodes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-# So many changes and adding up anew is as fast as following them.
-MOST_PENDING: Final = 64
+from stowplan.table.journal import Journal
+
 MOST_LOGGED: Final = 1 << 12
 MOST_KEPT: Final = 256
+# More rows than that are as fast asked about all together.
+MOST_MARKED: Final = 256
 
 Sums = NDArray[np.int64]
 
 
-class SumsLog:
-    """The codes whose sum changed, each with what it was before; a position that only grows."""
+class Labels(Protocol):
+    """The values of a label as codes by row (-1: none); the journal moves when a row gets another."""
 
-    __slots__ = ("_entries", "_start", "position")
+    journal: Journal
+    view: NDArray[Any]
+    meanings: list[Any]
+
+    def rows_with(self, code: int) -> NDArray[np.intp]:
+        """Return the rows that have a code."""
+
+
+class SumsLog(Journal):
+    """The codes whose sum changed, each with what it was before. As a journal it names no rows: it may be any."""
+
+    __slots__ = ("_entries",)
 
     def __init__(self) -> None:
+        super().__init__()
         self._entries: list[tuple[int, int]] = []
-        self._start = 0
-        self.position = 0
 
     def note(self, code: int, before: int) -> None:
         self._entries.append((code, before))
@@ -38,13 +52,15 @@ class SumsLog:
             del self._entries[:half]
             self._start += half
 
-    def note_all(self) -> None:
+    def mark_all(self) -> None:
         """Note that any sum may have changed."""
+        super().mark_all()
         self._entries.clear()
-        self.position += 1
-        self._start = self.position
 
-    def since(self, position: int) -> dict[int, int] | None:
+    def since(self, position: int) -> NDArray[np.intp] | None:
+        return None
+
+    def changes_since(self, position: int) -> dict[int, int] | None:
         """Return the codes that changed after a position, with what they were then; None if it is not known."""
         if position < self._start:
             return None
@@ -63,76 +79,127 @@ class Summed(NamedTuple):
 
     def changed_since(self, before: Summed) -> dict[int, int] | None:
         """Return the codes whose sum may differ from what it was before, and what it was; None if it is not known."""
-        return self.log.since(before.position) if self.log is before.log else None
+        return self.log.changes_since(before.position) if self.log is before.log else None
+
+    @property
+    def logs(self) -> Sequence[SumsLog]:
+        """None: they are what they are."""
+        return ()
+
+    def read(self) -> Summed:
+        return self
 
 
-@dataclass(slots=True, eq=False)
+class LiveSums(Protocol):
+    """Sums by the codes of a label that may change."""
+
+    @property
+    def logs(self) -> Sequence[SumsLog]:
+        """What moves when they change."""
+
+    def read(self) -> Summed:
+        """Return them as they are now."""
+
+
 class DomainSums:
-    """The sums of one count by the codes of one label, as of the last time they were asked for."""
+    """The sums of one count by the codes of one label."""
 
-    _log: SumsLog = field(default_factory=SumsLog)
-    _sums: Sums | None = None
-    _shown: Sums = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    #: Which labels, and which state of theirs, the codes are of.
-    _as_of: tuple[object, int] | None = None
-    _pending: list[tuple[int, int]] = field(default_factory=list)
+    __slots__ = ("_labels", "_sums", "by_code", "existence", "log", "presence", "settled_at", "total")
+
+    def __init__(self, labels: Labels, counts: Sums) -> None:
+        #: Moves when any sum changes.
+        self.log = SumsLog()
+        #: Moves when the first of all pods on nodes with the label comes, or the last goes; so does `total`, from 0.
+        self.existence = Journal()
+        #: Marked with the rows of a domain when the first pod comes there, or the last goes.
+        self.presence = Journal()
+        self.settle(labels, counts)
+
+    def settle(self, labels: Labels, counts: Sums) -> None:
+        """Add up anew if other rows have other codes now."""
+        self._labels = labels
+        #: The state of the labels that the codes are of.
+        self.settled_at = labels.journal.position
+        self._sums = _add_up(counts, labels.view, len(labels.meanings))
+        #: By code, read-only, and 0 at the end where code -1 finds it.
+        self.by_code = _shown(self._sums)
+        self.total = int(self._sums.sum())
+        self.log.mark_all()
+
+    def is_settled(self, labels: Labels) -> bool:
+        """Say whether the codes are those that the rows have now."""
+        return self._labels is labels and self.settled_at == labels.journal.position
 
     def add(self, row: int, amount: int) -> None:
-        """Note that a row counts for more, or less."""
-        if self._sums is None:
+        """Follow that a row counts for more, or less."""
+        labels = self._labels
+        # Where rows have other codes now, sums are added up anew before anybody looks at them.
+        code = labels.view.item(row) if self.settled_at == labels.journal.position else -1
+        if code < 0:
             return
-        if len(self._pending) < MOST_PENDING:
-            self._pending.append((row, amount))
-        else:
-            self._sums = None
-            self._pending.clear()
+        before = self._sums.item(code)
+        self._sums[code] = now = before + amount
+        self.log.note(code, before)
+        if not before or not now:
+            rows = labels.rows_with(code)
+            if len(rows) > MOST_MARKED:
+                self.presence.mark_all()
+            else:
+                self.presence.mark_each(rows)
+        self.total += amount
+        if self.total in (0, amount):
+            self.existence.mark_all()
 
-    def bring_up(self, counts: Sums, codes: NDArray[np.int64], size: int, as_of: tuple[object, int]) -> Summed:
-        """Return the sums by code, and 0 at the end where code -1 finds it."""
-        if self._sums is None or self._as_of != as_of:
-            self._sums, self._as_of = _add_up(counts, codes, size), as_of
-            self._shown = _shown(self._sums)
-            self._log.note_all()
-            self._pending.clear()
-        elif self._pending:
-            sums, log = self._sums, self._log
-            for row, amount in self._pending:
-                code = codes.item(row)
-                if code >= 0:
-                    before = sums.item(code)
-                    log.note(code, before)
-                    sums[code] = before + amount
-            self._pending.clear()
-        return Summed(self._shown, self._log, self._log.position)
+    def retire(self) -> None:
+        """Have everybody get other sums: these are not followed any more."""
+        self.existence.mark_all()
+
+    def read(self) -> Summed:
+        return Summed(self.by_code, self.log, self.log.position)
+
+    @property
+    def logs(self) -> Sequence[SumsLog]:
+        return (self.log,)
 
 
-@dataclass(slots=True, eq=False)
 class WeightedSums:
-    """Sums of several counts, each with its weight."""
+    """Sums of several counts, each with its weight, as of the last time they were read."""
 
-    _log: SumsLog = field(default_factory=SumsLog)
-    _sums: Sums = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    _shown: Sums = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    _parts: list[Summed] = field(default_factory=list)
+    __slots__ = ("_log", "_parts", "_read", "_shown", "_sums", "_weights", "logs")
 
-    def bring_up(self, weights: list[int], parts: list[Summed]) -> Summed:
-        """Return the weighted sums, given those of each count; always of the same counts."""
-        changes = [now.changed_since(then) for now, then in zip(parts, self._parts, strict=False)]
-        if len(changes) != len(parts) or any(change is None for change in changes):
-            self._sums = sum(
-                (weight * part.by_code for weight, part in zip(weights, parts, strict=True)),
-                np.zeros(len(parts[0].by_code), dtype=np.int64),
-            )
-            self._shown = _shown(self._sums)
-            self._log.note_all()
-        else:
-            for weight, part, change in zip(weights, parts, changes, strict=True):
-                for code, before in (change or {}).items():
-                    whole = self._sums.item(code)
-                    self._log.note(code, whole)
-                    self._sums[code] = whole + weight * (part.by_code.item(code) - before)
-        self._parts = parts
+    def __init__(self, parts: Sequence[tuple[int, DomainSums]]) -> None:
+        self._weights = [weight for weight, _ in parts]
+        self._parts = [sums for _, sums in parts]
+        self.logs: Sequence[SumsLog] = [sums.log for sums in self._parts]
+        self._log = SumsLog()
+        self._read: list[int] = []
+        self._add_up()
+
+    def read(self) -> Summed:
+        """Bring the sums up to date and return them."""
+        for index, (log, position) in enumerate(zip(self.logs, self._read, strict=True)):
+            if log.position != position:
+                changes = log.changes_since(position)
+                if changes is None:
+                    self._add_up()
+                    break
+                self._read[index] = log.position
+                self._follow(changes, self._weights[index], self._parts[index].by_code)
         return Summed(self._shown, self._log, self._log.position)
+
+    def _follow(self, changes: dict[int, int], weight: int, by_code: Sums) -> None:
+        sums, log = self._sums, self._log
+        for code, before in changes.items():
+            whole = sums.item(code)
+            log.note(code, whole)
+            sums[code] = whole + weight * (by_code.item(code) - before)
+
+    def _add_up(self) -> None:
+        weighted = [weight * part.by_code for weight, part in zip(self._weights, self._parts, strict=True)]
+        self._sums = sum(weighted, np.zeros(len(weighted[0]), dtype=np.int64))
+        self._shown = _shown(self._sums)
+        self._log.mark_all()
+        self._read = [log.position for log in self.logs]
 
 
 class WeightedSumsBook:
@@ -141,16 +208,16 @@ class WeightedSumsBook:
     def __init__(self) -> None:
         self._kept: dict[object, WeightedSums] = {}
 
-    def bring_up(self, key: str, weights: list[int], parts: list[Summed]) -> Summed:
+    def find(self, parts: Sequence[tuple[int, DomainSums]]) -> WeightedSums:
         """Return the weighted sums of some counts, all by the codes of one label."""
-        identity = (key, *[(weight, part.log) for weight, part in zip(weights, parts, strict=True)])
+        identity = tuple(parts)
         found = self._kept.pop(identity, None)
         if found is None:
             if len(self._kept) >= MOST_KEPT:
                 del self._kept[next(iter(self._kept))]
-            found = WeightedSums()
+            found = WeightedSums(parts)
         self._kept[identity] = found
-        return found.bring_up(weights, parts)
+        return found
 
 
 def _shown(sums: Sums) -> Sums:

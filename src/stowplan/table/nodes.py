@@ -7,7 +7,7 @@ given: the same row gives the same answer alone, among others, and in a hypothet
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +17,9 @@ from numpy.typing import DTypeLike, NDArray
 from stowplan.model.node import Node, Taint
 from stowplan.model.pod import Pod
 from stowplan.model.requests import Requests
-from stowplan.table.columns import Coded, CodedColumn, Column, CountColumn, Counted, Mask, Rows, Scores
+from stowplan.table.columns import Coded, CodedColumn, Codes, Column, CountColumn, Counted, Mask, Rows, Scores
 from stowplan.table.counts import Held, Holding, changes_of
-from stowplan.table.domain_sums import Summed
+from stowplan.table.domain_sums import DomainSums, LiveSums, Summed, WeightedSums
 from stowplan.table.facts import Images
 from stowplan.table.feasible import FeasibleRows
 from stowplan.table.hypothetical import Moves
@@ -194,12 +194,17 @@ class Nodes:
         self._note(labels.journal)
         return labels.population()
 
-    def rows_with(self, key: str, codes: Iterable[int]) -> Rows:
-        """Return the numbers of all rows of the table that have one of these codes of a label."""
+    def rows_with(self, key: str, code: int) -> Rows:
+        """Return the numbers of all rows of the table that have a code of a label, or none (-1)."""
         labels = self._labels(key)
         self._note(labels.journal)
-        rows = [labels.rows_with(code) for code in codes]
-        return np.concatenate(rows) if len(rows) != 1 else rows[0]
+        return labels.rows_with(code)
+
+    def rows_with_each(self, key: str, codes: Codes) -> Rows:
+        """Return the numbers of all rows of the table that have each of some codes of a label, code after code."""
+        labels = self._labels(key)
+        self._note(labels.journal)
+        return labels.rows_with_each(codes)
 
     def _labels(self, key: str) -> CodedColumn:
         return self._table.facts.coded(("label", key), lambda node: node.metadata.labels.get(key))
@@ -241,29 +246,43 @@ class Nodes:
         counts = self._values(self._table.counts.count(counted))
         return counts if self._moves is None else counts + self._moves.sum_counted(counted)
 
-    def sums(self, key: str, counted: Counted | CarriedTerm) -> Summed:
+    def sums(self, key: str, counted: Counted | CarriedTerm) -> DomainSums:
         """Return what a rule counts, or how many carry a term, in each domain of a label over the whole cluster.
 
-        By code of the label's value; the last entry, which code -1 finds, is 0. Nothing supposed is in it.
+        They are live; what is noted is whether there are any at all, and who looks further (`read_sums`,
+        `has_any_near`) notes more. Nothing supposed is in them.
         """
-        labels = self._labels(key)
-        column = self._count_column(counted)
+        labels, column = self._labels(key), self._count_column(counted)
         self._note(labels.journal)
-        return column.sums_by(key, labels)
+        sums = column.sums_by(key, labels)
+        self._note(sums.existence)
+        return sums
 
-    def weighted_sums(self, key: str, parts: Sequence[tuple[int, Counted | CarriedTerm]]) -> Summed:
-        """Return what several rules count, or how many carry terms, in each domain of a label, each with a weight."""
-        weights, sums = [weight for weight, _ in parts], [self.sums(key, counted) for _, counted in parts]
-        return self._table.weighted_sums.bring_up(key, weights, sums)
+    def weighted_sums(self, parts: Sequence[tuple[int, DomainSums]]) -> WeightedSums:
+        """Return sums over the domains of one label, each with its weight, added up."""
+        return self._table.weighted_sums.find(parts)
+
+    def read_sums(self, sums: LiveSums) -> Summed:
+        """Return sums by code of the label's value; the last entry, which code -1 finds, is 0."""
+        for log in sums.logs:
+            self._note(log)
+        return sums.read()
+
+    def has_any_near(self, key: str, sums: DomainSums, change: Scores | None) -> Mask:
+        """Say which rows have pods that were added up in their domain of the label, given what is supposed of them."""
+        self._note(sums.presence)
+        codes = self.label(key).codes
+        found = sums.by_code.take(codes)
+        return found > 0 if change is None else found + change * (codes >= 0) > 0
 
     def total(self, counted: Counted | CarriedTerm) -> int:
         """Return what a rule counts, or how many carry a term, in the whole cluster, nothing supposed."""
-        return self._count_column(counted).total
+        column = self._count_column(counted)
+        self._note(column.journal)
+        return column.total
 
     def _count_column(self, counted: Counted | CarriedTerm) -> CountColumn:
-        column = counted.column if isinstance(counted, CarriedTerm) else self._table.counts.count(counted)
-        self._note(column.journal)
-        return column
+        return counted.column if isinstance(counted, CarriedTerm) else self._table.counts.count(counted)
 
     def change_of(self, counted: Counted) -> Scores | None:
         """Return by how much each hypothetical row exceeds the real one under a rule; None when nothing is supposed."""

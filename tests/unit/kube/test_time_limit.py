@@ -92,9 +92,9 @@ def test_one_timer_serves_all() -> None:
     class CountingLoop(virtual_time.VirtualTimeLoop):
         timers = 0
 
-        def call_at(self, *details: Any, **named: Any) -> asyncio.TimerHandle:
+        def call_at(self, when: float, *details: Any, **named: Any) -> asyncio.TimerHandle:  # type: ignore[override]
             self.timers += 1
-            return super().call_at(*details, **named)
+            return super().call_at(when, *details, **named)
 
     async def work() -> None:
         limit = TimeLimit(10)

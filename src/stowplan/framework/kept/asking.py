@@ -5,7 +5,7 @@ An `AnswerWatch` stands beside the answers that are kept and knows which of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -76,13 +76,17 @@ class AnswerWatch:
             late = stopwatch.stop(started_ns, blame) if stopwatch.is_wound else ""
         if late:
             raise PluginError(*blame, late)
+        self.note(reader, noted)
+        return answer
+
+    def note(self, reader: int, noted: Mapping[Journal, int]) -> None:
+        """Note that an answer has read journals, and where they stood."""
         for journal, position in noted.items():
             readers = self._readers.get(journal)
             if readers is None:
                 self._positions[journal], self._readers[journal] = position, [reader]
             elif reader not in readers:
                 readers.append(reader)
-        return answer
 
 
 def joined(some: Rows | None, others: Rows | None) -> Rows | None:

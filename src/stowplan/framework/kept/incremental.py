@@ -13,7 +13,7 @@ from typing import Any
 
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Rows
-from stowplan.table.domain_sums import Summed
+from stowplan.table.domain_sums import LiveSums
 from stowplan.table.nodes import Nodes
 
 #: Up to so many rows are faster one by one, as plain integers, than as arrays.
@@ -51,12 +51,13 @@ class Incremental:
         """Return the score of a node with these amounts, which needs no normalising."""
         raise NotImplementedError
 
-    def by_domain(self) -> tuple[str, Summed] | None:
+    def by_domain(self) -> tuple[str, LiveSums] | None:
         """Return a label and the raw scores by code of its values, at the end without one; None if that is not all.
 
         Then rows are neither scored nor normalised: their domains are, and where a domain comes to another score than
         before, its rows are. The scores must be what `score` returns for a row, and the codes those of the table as it
-        stands. Their log tells where they differ from those of the state before, if that state had the same log.
+        stood when the state was returned: `pre_score` has read the label. They may change without another state, if
+        their logs tell. One log tells where they differ from those of the state before, if that had the same.
         """
         return None
 

@@ -24,7 +24,7 @@ from stowplan.framework.kept.asking import (
     each_once,
     joined,
 )
-from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
+from stowplan.framework.kept.incremental import FEW_ROWS
 from stowplan.framework.kept.score_step import EVERY, ScoreStep, is_left_out
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
@@ -154,6 +154,8 @@ class Ranking:
             if step.pre_score is not None and (is_first or index in stale):
                 step.prepare(self._pre_score(pod, index, step.pre_score))
                 self._void.add(index)
+                if step.by_domain is not None:
+                    self._scores_watch.note(index, {log: log.position for log in step.by_domain[1].logs})
 
     def _pre_score(self, pod: Pod, index: int, plugin: PreScore) -> Any:
         blame = (plugin.name, "PreScore", pod)
@@ -211,10 +213,9 @@ class Ranking:
     def _rescore_domains(self, pod: Pod, index: int, feasible: Mask) -> bool:
         """Score all rows by their domains, if that can be done."""
         step = self._steps[index]
-        found = step.state.by_domain() if isinstance(step.state, Incremental) and self._scored is self.nodes else None
-        if found is None:
+        if step.by_domain is None or self._scored is not self.nodes:
             return False
-        key, summed = found
+        key, summed = step.by_domain[0], step.by_domain[1].read()
         codes = step.follow(key, summed, self.nodes.population(key))
         self._weigh(pod, index, (codes, summed.by_code[codes]), feasible)
         return True
@@ -260,7 +261,7 @@ class Ranking:
             self.sums += step.by_row(change, self.nodes)
         elif isinstance(at, np.ndarray):
             for code, by in zip(at.tolist(), change.tolist(), strict=True):
-                self.sums[self.nodes.rows_with(step.key, (code,))] += by
+                self.sums[self.nodes.rows_with(step.key, code)] += by
 
 
 def _check_range(blame: Blame, scores: Scores) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stowplan.framework.contract import Indifferent, Normalize, PreScore, Score, Skip
 from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
 from stowplan.table.columns import Mask, Rows, Scores, fitted
-from stowplan.table.domain_sums import Summed
+from stowplan.table.domain_sums import LiveSums, Summed
 from stowplan.table.nodes import Nodes
 
 EVERY: Final = slice(None)
@@ -23,23 +23,6 @@ class ScoreStep:
     By row; where they follow from a label, `key`, by the codes of its values, at the end those of rows without one.
     """
 
-    __slots__ = (
-        "_population",
-        "_summed",
-        "by_amounts",
-        "extent",
-        "held",
-        "is_flat",
-        "key",
-        "normalizer",
-        "plugin",
-        "pre_score",
-        "raw",
-        "state",
-        "weight",
-        "weighted",
-    )
-
     def __init__(self, plugin: Score, weight: int, pre_score: PreScore | None) -> None:
         self.plugin = plugin
         self.weight = weight
@@ -47,6 +30,7 @@ class ScoreStep:
         self.normalizer = plugin if isinstance(plugin, Normalize) else None
         self.state: Any = None
         self.by_amounts: Incremental | None = None
+        self.by_domain: tuple[str, LiveSums] | None = None
         self.drop()
 
     def drop(self) -> None:
@@ -66,6 +50,7 @@ class ScoreStep:
     def prepare(self, state: Any) -> None:
         """Take a new state."""
         self.state, self.by_amounts = state, by_amounts(state)
+        self.by_domain = state.by_domain() if isinstance(state, Incremental) else None
 
     def fit(self, rows: int) -> bool:
         """Take over that nodes came or went; say whether the scores of the others are still known."""

@@ -1,23 +1,22 @@
 """What pods add up to in each topology domain: all nodes that share the value of a label; and which pods count.
 
-Sums are taken over the whole cluster once; a row then looks up the sum of its own domain. A hypothetical row is a world
-of its own: what is supposed of it changes the sum of its domain for that row alone. `PodsByNode` takes every node for a
-domain of its own.
+Sums are taken over the whole cluster; a row then looks up the sum of its own domain. Filters want to know whether there
+is a pod at all (`PodsByDomain`, and `PodsByNode`, which takes every node for a domain of its own), scores what their
+weights add up to (`WeightsByDomain`). A hypothetical row is a world of its own: what is supposed of it changes the sum
+of its domain for that row alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from stowplan.model.kinds import Namespace
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector
-from stowplan.table.columns import NO_ROWS, Rows, Scores
-from stowplan.table.domain_sums import Summed, SumsLog
+from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm
 
@@ -44,133 +43,113 @@ class MatchedPods:
 
 #: Pods that are counted: those that a rule matches, or those that carry a term.
 CountedPods = MatchedPods | CarriedTerm
+
+
+class PodsByDomain:
+    """Where some pods are, by the domains of one topology key: live, whatever pods come and go."""
+
+    __slots__ = ("_counted", "_sums", "key", "outline")
+
+    def __init__(self, nodes: Nodes, key: str, counted: list[CountedPods]) -> None:
+        self.key = key
+        self._counted = counted
+        self._sums = [nodes.sums(key, one) for one in counted]
+        #: Those that have it in common have the same answers, at any time.
+        self.outline = (key, [(sums, sums.settled_at) for sums in self._sums])
+
+    def total(self, nodes: Nodes) -> int:
+        """Return how many there are in all domains."""
+        return sum([sums.total for sums in self._sums])
+
+    def may_refuse(self, nodes: Nodes) -> bool:
+        """Say whether there are any."""
+        return self.total(nodes) > 0
+
+    def has_any(self, nodes: Nodes) -> Mask:
+        """Say which rows have any of the pods in their domain."""
+        pairs = zip(self._counted, self._sums, strict=True)
+        near = [nodes.has_any_near(self.key, sums, change_of(nodes, counted)) for counted, sums in pairs]
+        return np.logical_or.reduce(near) if len(near) > 1 else near[0]
+
+
+class PodsByNode:
+    """Which nodes that have a label have some pods, whatever other nodes have the same value of it."""
+
+    __slots__ = ("_counted", "key", "outline")
+
+    def __init__(self, key: str, counted: list[CountedPods]) -> None:
+        self.key = key
+        self._counted = counted
+        self.outline = (key, counted)
+
+    def total(self, nodes: Nodes) -> int:
+        """Return how many there are in all, also on nodes without the label."""
+        return sum([nodes.total(counted) for counted in self._counted])
+
+    def may_refuse(self, nodes: Nodes) -> bool:
+        """Say that there may be some: it is found out on the node itself."""
+        return True
+
+    def has_any(self, nodes: Nodes) -> Mask:
+        """Say which rows have the label and any of the pods."""
+        found = np.logical_or.reduce([_count(nodes, counted) > 0 for counted in self._counted])
+        has_any: Mask = found & (nodes.label(self.key).codes >= 0)
+        return has_any
+
+
+Domains = PodsByDomain | PodsByNode
+
+
+def by_key_or_node(nodes: Nodes, pods: list[tuple[str, CountedPods]], node_key: str) -> tuple[Domains, ...]:
+    """Look at pods by topology key, at those of one key (none if it is empty) node by node."""
+    by_key: dict[str, list[CountedPods]] = {}
+    for key, counted in pods:
+        by_key.setdefault(key, []).append(counted)
+    each = by_key.items()
+    return tuple([PodsByNode(*one) if one[0] == node_key else PodsByDomain(nodes, *one) for one in each])
+
+
 #: A topology key, the weight of each pod there, and which pods.
 Weighted = tuple[str, int, CountedPods]
 
 
-class PodsByDomain:
-    """The weighted sums of some pods over the domains of one topology key."""
+class WeightsByDomain:
+    """What the weights of some pods add up to in the domains of one topology key: live, whatever pods come and go."""
 
-    __slots__ = ("key", "outline", "parts", "summed", "sums")
+    __slots__ = ("_parts", "has_pods", "key", "sums")
 
     def __init__(self, nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> None:
         self.key = key
-        self.parts = parts
-        self.summed = _sums(nodes, key, parts)
-        #: By code of the label's value; the last entry, which code -1 finds, is for nodes without the label.
-        self.sums: Scores = self.summed.by_code
-        #: What two of them must have in common to be compared domain by domain.
-        self.outline = (key, len(self.sums))
-
-    def total(self, nodes: Nodes) -> int:
-        """Return the sum over all domains."""
-        return int(self.sums.sum())
-
-    def may_refuse(self, nodes: Nodes) -> bool:
-        """Say whether there are any of the pods where the label is."""
-        return bool(self.sums.any())
+        self._parts = parts
+        weighed = [(weight, nodes.sums(key, counted)) for weight, counted in parts]
+        #: Even if the weights add up to nothing.
+        self.has_pods = any(sums.total for _, sums in weighed)
+        #: By code of the label's value.
+        self.sums = weighed[0][1] if len(parts) == 1 == parts[0][0] else nodes.weighted_sums(weighed)
 
     def at_rows(self, nodes: Nodes) -> Scores:
         """Return the sum of each row's domain; 0 for a row without the label."""
         codes = nodes.label(self.key).codes
-        sums: Scores = self.sums.take(codes)
-        for weight, counted in self.parts:
+        sums: Scores = nodes.read_sums(self.sums).by_code.take(codes)
+        for weight, counted in self._parts:
             change = change_of(nodes, counted)
             if change is None:
                 break
             sums += weight * change * (codes >= 0)
         return sums
 
-    def where_others_are(self, before: Any, nodes: Nodes) -> Rows | None:
-        """Return the rows in whose domain there are pods where there were none before, or the other way round.
 
-        None if it is not known. `before` has the same outline.
-        """
-        changed = self.summed.changed_since(before.summed)
-        if changed is None:
-            return None
-        others = [code for code, then in changed.items() if (self.sums.item(code) > 0) != (then > 0)]
-        return nodes.rows_with(self.key, others) if others else NO_ROWS
-
-    def has_pods(self, nodes: Nodes) -> bool:
-        """Say whether any of the pods is on a node with the label, even if the weights add up to nothing."""
-        if not any(nodes.total(counted) for _, counted in self.parts):
-            return False
-        if not nodes.population(self.key)[-1] or self.sums.any():
-            return True
-        has_label = nodes.label(self.key).codes >= 0
-        return any(_count(nodes, counted)[has_label].any() for _, counted in self.parts)
-
-
-class PodsByNode:
-    """The pods of each node that has a label, whatever other nodes have the same value of it."""
-
-    __slots__ = ("key", "outline", "parts")
-
-    def __init__(self, key: str, parts: list[tuple[int, CountedPods]]) -> None:
-        self.key = key
-        self.parts = parts
-        #: No sums by domain have no entry, so they are compared with their like only.
-        self.outline = (key, 0)
-
-    def total(self, nodes: Nodes) -> int:
-        """Return how many there are in all, also on nodes without the label."""
-        return int(sum(_count(nodes, counted).sum() for _, counted in self.parts))
-
-    def may_refuse(self, nodes: Nodes) -> bool:
-        """Say that there may be some: it is found out on the node itself."""
-        return True
-
-    def at_rows(self, nodes: Nodes) -> Scores:
-        """Return how many there are on each row; 0 for a row without the label."""
-        found = sum((_count(nodes, counted) for _, counted in self.parts), np.zeros(len(nodes), dtype=np.int64))
-        return found * (nodes.label(self.key).codes >= 0)
-
-    def where_others_are(self, before: Any, nodes: Nodes) -> Rows | None:
-        """Return the rows where there are pods of other kinds than before.
-
-        Pods that came or went meanwhile are of no concern: the filter reads who is there.
-        """
-        if self.parts == before.parts:
-            return NO_ROWS
-        return np.flatnonzero((self.at_rows(nodes) > 0) != (before.at_rows(nodes) > 0))
-
-
-Domains = PodsByDomain | PodsByNode
-
-
-def by_key(nodes: Nodes, weighted: list[Weighted]) -> tuple[PodsByDomain, ...]:
-    """Add up the pods by topology key: one `PodsByDomain` for each."""
-    return tuple([PodsByDomain(nodes, *one) for one in _parts(weighted)]) if weighted else ()
-
-
-def by_key_or_node(nodes: Nodes, weighted: list[Weighted], node_key: str) -> tuple[Domains, ...]:
-    """Add up the pods by topology key, those of one key (none if it is empty) node by node."""
-    if not weighted:
-        return ()
-    return tuple([PodsByNode(*one) if one[0] == node_key else PodsByDomain(nodes, *one) for one in _parts(weighted)])
-
-
-def _parts(weighted: list[Weighted]) -> Iterable[tuple[str, list[tuple[int, CountedPods]]]]:
+def by_key(nodes: Nodes, weighted: list[Weighted]) -> tuple[WeightsByDomain, ...]:
+    """Add up the weights of pods by topology key."""
     parts: dict[str, list[tuple[int, CountedPods]]] = {}
     for key, weight, counted in weighted:
         parts.setdefault(key, []).append((weight, counted))
-    return parts.items()
+    return tuple([WeightsByDomain(nodes, *one) for one in parts.items()])
 
 
 def change_of(nodes: Nodes, counted: CountedPods) -> Scores | None:
     """Return by how much each hypothetical row differs from the real one; None when nothing is supposed."""
     return nodes.change_of_carriers(counted) if isinstance(counted, CarriedTerm) else nodes.change_of(counted)
-
-
-def _sums(nodes: Nodes, key: str, parts: list[tuple[int, CountedPods]]) -> Summed:
-    """Return the weighted sums."""
-    # The journal of terms tells when one comes into use, so the column of one that is not need not be read.
-    used = [part for part in parts if not isinstance(part[1], CarriedTerm) or part[1].is_used]
-    if not used:
-        return Summed(np.zeros(len(nodes.label(key).meanings) + 1, dtype=np.int64), SumsLog(), 0)
-    (weight, counted), *others = used
-    return nodes.sums(key, counted) if weight == 1 and not others else nodes.weighted_sums(key, used)
 
 
 def _count(nodes: Nodes, counted: CountedPods) -> Scores:

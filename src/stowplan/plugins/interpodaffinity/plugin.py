@@ -42,18 +42,19 @@ from stowplan.model.meta import Int32
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.interpodaffinity.domains import (
+    CountedPods,
     Domains,
     MatchedPods,
-    PodsByDomain,
     PodSelection,
     Weighted,
+    WeightsByDomain,
     by_key,
     by_key_or_node,
     change_of,
     selection,
 )
 from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
-from stowplan.table.domain_sums import Summed
+from stowplan.table.domain_sums import LiveSums
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
 
@@ -129,16 +130,17 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         existing = by_key_or_node(nodes, self._terms_against(pod, nodes, placed=True), self._node_key)
         if not affinity and not anti_affinity and not self._is_objected_to(existing, nodes):
             return SKIP
-        unwanted: list[Weighted] = [(term.topology_key, 1, self._rule(term)) for term in anti_affinity]
+        unwanted: list[tuple[str, CountedPods]] = [(term.topology_key, self._rule(term)) for term in anti_affinity]
         away = by_key_or_node(nodes, unwanted, self._node_key)
         if not affinity:
             return _RequiredTerms((), away, existing)
         companion = MatchedPods(tuple([self._selection(term) for term in affinity]))
-        wanted: list[Weighted] = [(key, 1, companion) for key in {term.topology_key: None for term in affinity}]
+        keys = {term.topology_key: None for term in affinity}
+        wanted: list[tuple[str, CountedPods]] = [(key, companion) for key in keys]
         # One pod has to be near by all terms at once, so they are looked at together.
         near = by_key_or_node(nodes, wanted, self._node_key if len(wanted) == 1 else "")
-        companions = sum([domains.total(nodes) for domains in near])
-        return _RequiredTerms(near, away, existing, companions, companion, companion.matches(pod))
+        has_companions = any(domains.total(nodes) for domains in near)
+        return _RequiredTerms(near, away, existing, companion, has_companions, companion.matches(pod))
 
     def filter(self, pod: Pod, nodes: Nodes, state: _RequiredTerms | None) -> Iterator[Reject]:
         if state is None:
@@ -152,7 +154,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
             yield reject(rejected, AFFINITY_REASON, unresolvable=True)
         for domains, reason in ((state.anti_affinity, ANTI_AFFINITY_REASON), (existing, EXISTING_REASON)):
             if domains:
-                occupied = _any_pods(nodes, domains)
+                occupied = np.logical_or.reduce([one.has_any(nodes) for one in domains])
                 mask = occupied if rejected is None else occupied & ~rejected
                 rejected = mask if rejected is None else rejected | mask
                 yield reject(mask, reason)
@@ -168,7 +170,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         preferred = [(weight, term) for kind, weight, term in terms if kind == "preferred"]
         own: list[Weighted] = [(term.topology_key, weight, self._rule(term)) for weight, term in preferred]
         by_topology = by_key(nodes, own + self._wishes(pod, nodes, placed=True))
-        return PreferredTerms(by_topology) if any(domains.has_pods(nodes) for domains in by_topology) else SKIP
+        return PreferredTerms(by_topology) if any(domains.has_pods for domains in by_topology) else SKIP
 
     def score(self, pod: Pod, nodes: Nodes, state: PreferredTerms | None) -> Scores:
         if state is None:
@@ -214,9 +216,9 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
     # The terms of other pods
 
-    def _terms_against(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[Weighted]:
+    def _terms_against(self, pod: Pod, nodes: Nodes, *, placed: bool) -> list[tuple[str, CountedPods]]:
         carried = self._carried("anti-affinity", pod, nodes, placed=placed)
-        return [(one.term.topology_key, 1, one) for one in carried]
+        return [(one.term.topology_key, one) for one in carried]
 
     def _is_objected_to(self, existing: tuple[Domains, ...], nodes: Nodes) -> bool:
         """Say whether a placed pod may refuse another: one of these, or one whose terms are looked at node by node."""
@@ -252,66 +254,46 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
 
 @dataclass(frozen=True, slots=True)
 class _RequiredTerms(Incremental):
-    """What filtering needs to know: the pods that matter, by topology domain."""
+    """What filtering needs to know: the pods that matter, by topology domain. They are live."""
 
     affinity: tuple[Domains, ...]
     anti_affinity: tuple[Domains, ...]
     existing: tuple[Domains, ...]
-    # Pods that match all affinity terms, where any of the topology keys is known.
-    companions: int = 0
     companion: MatchedPods | None = None
+    # Whether there are pods that match all affinity terms, where any of the topology keys is known.
+    has_companions: bool = False
     is_own_companion: bool = False
 
     def changed_rows(self, before: _RequiredTerms, nodes: Nodes) -> Rows | None:
-        now, then = self._domains(), before._domains()
-        are_alike = [domains.outline for domains in now] == [domains.outline for domains in then]
-        if not are_alike or self._outline() != before._outline():
-            return None
-        rows = [NO_ROWS]
-        for domains, others in zip(now, then, strict=True):
-            some = domains.where_others_are(others, nodes)
-            if some is None:
-                return None
-            rows.append(some)
-        return np.concatenate(rows)
-
-    def _domains(self) -> tuple[Domains, ...]:
-        return self.affinity + self.anti_affinity + self.existing
+        return NO_ROWS if self._outline() == before._outline() else None
 
     def _outline(self) -> tuple[object, ...]:
-        return self.companions > 0, len(self.affinity), len(self.anti_affinity)
+        domains = (self.affinity, self.anti_affinity, self.existing)
+        return self.has_companions, [[one.outline for one in some] for some in domains]
 
 
 @dataclass(frozen=True, slots=True)
 class PreferredTerms(Incremental):
-    """What scoring needs to know: the weights of the pods that matter, by topology domain."""
+    """What scoring needs to know: the weights of the pods that matter, by topology domain. They are live."""
 
-    by_topology: tuple[PodsByDomain, ...]
+    by_topology: tuple[WeightsByDomain, ...]
 
-    def by_domain(self) -> tuple[str, Summed] | None:
+    def by_domain(self) -> tuple[str, LiveSums] | None:
         first, *others = self.by_topology
-        return None if others else (first.key, first.summed)
+        return None if others else (first.key, first.sums)
 
 
 def _has_company(nodes: Nodes, state: _RequiredTerms, companion: MatchedPods) -> Mask:
     """Say which rows have a companion of the pod in the domain of every term, or may take the first of its kind."""
-    counts = [domains.at_rows(nodes) for domains in state.affinity]
-    has_company: Mask = np.logical_and.reduce([count > 0 for count in counts])
+    has_company: Mask = np.logical_and.reduce([domains.has_any(nodes) for domains in state.affinity])
     change = change_of(nodes, companion)
-    if not state.is_own_companion or (state.companions and change is None):
+    if not state.is_own_companion or (state.has_companions and change is None):
         return has_company
     has_labels = np.logical_and.reduce([nodes.label(domains.key).codes >= 0 for domains in state.affinity])
     if change is not None:
-        has_labels &= state.companions + change * len(state.affinity) == 0
+        companions = sum([domains.total(nodes) for domains in state.affinity])
+        has_labels &= companions + change * len(state.affinity) == 0
     return np.logical_or(has_company, has_labels)
-
-
-def _any_pods(nodes: Nodes, by_topology: tuple[Domains, ...]) -> Mask:
-    first, *others = by_topology
-    occupied: Mask = first.at_rows(nodes) > 0
-    for domains in others:
-        occupied |= domains.at_rows(nodes) > 0
-    return occupied
 
 
 def _has_preferred_terms(pod: Pod) -> bool:

@@ -261,8 +261,8 @@ class ConstraintDomains:
             return None
         differ = self._words != before._words
         # The last is for rows without the label, which are rejected in any case.
-        codes = differ[:-1].nonzero()[0].tolist()
-        return nodes.rows_with(self._constraint.key, codes) if codes else NO_ROWS
+        codes = differ[:-1].nonzero()[0]
+        return nodes.rows_with_each(self._constraint.key, codes) if len(codes) else NO_ROWS
 
     def _supposed_words(self, codes: Codes, change: Scores, rows: Mask) -> RowReasons:
         """Judge each row in its own world, where its domain holds `change` more; domains without counted rows stay."""
@@ -290,7 +290,7 @@ def _siblings(constraint: SpreadConstraint, nodes: Nodes, included: rules.Includ
     if included.has_all_of(constraint):
         is_there = nodes.population(constraint.key) > 0
         is_there[-1] = False
-        return nodes.sums(constraint.key, constraint.siblings).by_code, is_there
+        return nodes.read_sums(nodes.sums(constraint.key, constraint.siblings)).by_code, is_there
     codes, values, _ = nodes.label(constraint.key)
     rows = included.rows(constraint)
     held = rules.tally(codes, nodes.count(constraint.siblings), rows, len(values))
@@ -346,7 +346,8 @@ def _domain_costs(
         return _weight(int(np.count_nonzero(nodes.feasible if scored is None else scored)))
     if scored is None and included.has_all_of(constraint):
         domains = int(np.count_nonzero(nodes.feasible_population(constraint.key)))
-        return _costs(constraint, nodes.sums(constraint.key, constraint.siblings).by_code, domains)
+        siblings = nodes.read_sums(nodes.sums(constraint.key, constraint.siblings))
+        return _costs(constraint, siblings.by_code, domains)
     scored = nodes.feasible if scored is None else scored
     codes, values, _ = nodes.label(constraint.key)
     size = len(values)

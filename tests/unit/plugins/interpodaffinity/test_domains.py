@@ -11,10 +11,11 @@ from stowplan.model.meta import LabelSelector, LabelSelectorRequirement, Namespa
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import EVERYTHING, from_labels
-from stowplan.plugins.interpodaffinity.domains import MatchedPods, by_key, selection
+from stowplan.plugins.interpodaffinity.domains import Domains, MatchedPods, by_key, by_key_or_node, selection
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
 from stowplan.table.terms import AffinityTerm
+from tests.unit.table.journal_marks import marks
 
 WEB = MatchedPods(((frozenset({"default"}), from_labels({"app": "web"})),))
 DB = MatchedPods(((None, from_labels({"app": "db"})),))
@@ -57,7 +58,7 @@ def test_a_label_that_no_node_has_sums_up_to_nothing() -> None:
     nodes = make_nodes((0, make_pod("web")))
     (domains,) = by_key(nodes, [("rack", 1, WEB)])
     assert domains.at_rows(nodes).tolist() == [0, 0, 0, 0]
-    assert not domains.has_pods(nodes)
+    assert not domains.has_pods
 
 
 def test_what_is_supposed_of_a_row_changes_its_domain_for_that_row_alone() -> None:
@@ -80,7 +81,7 @@ def test_what_is_supposed_of_a_row_changes_its_domain_for_that_row_alone() -> No
 def test_whether_there_are_pods_at_all(placed: list[tuple[int, str]], expected: bool) -> None:
     nodes = make_nodes(*((row, make_pod(app)) for row, app in placed))
     (domains,) = by_key(nodes, [("zone", 5, WEB), ("zone", -5, DB)])
-    assert domains.has_pods(nodes) is expected
+    assert domains.has_pods is expected
 
 
 @pytest.mark.parametrize(
@@ -145,78 +146,100 @@ def test_namespaces_are_listed_only_to_select_among_them() -> None:
         selection(AffinityTerm(term, "own"), must_not_list, by_name=True)
 
 
-def test_sums_follow_pods_that_come_and_go() -> None:
+def test_weights_follow_pods_that_come_and_go() -> None:
     nodes, table = make_nodes_and_table((0, make_pod("web")))
-    before = nodes.sums("zone", WEB)
-    shape = table.shape_of(make_pod("web"))
-    table.add_pod(1, shape)
-    table.add_pod(3, shape)
-    assert nodes.sums("zone", WEB).by_code.tolist() == [1, 1, 0]
-    table.remove_pod(1, shape)
-    table.add_pod(2, shape)
-    assert nodes.sums("zone", WEB).by_code.tolist() == [2, 0, 0]
-    # Sums change in place; what they were is told.
-    assert nodes.sums("zone", WEB).changed_since(before) == {0: 1, 1: 0}
-
-
-def test_sums_follow_very_many_pods() -> None:
-    nodes, table = make_nodes_and_table()
-    assert nodes.sums("zone", WEB).by_code.tolist() == [0, 0, 0]
+    (domains,) = by_key(nodes, [("zone", 5, WEB), ("zone", -3, DB)])
+    web, db = (table.shape_of(make_pod(app)) for app in ("web", "db"))
+    table.add_pod(1, web)
+    table.add_pod(3, web)
+    table.add_pod(2, db)
+    assert domains.at_rows(nodes).tolist() == [2, 5, 2, 0]
+    table.remove_pod(1, web)
     for _ in range(1000):
-        table.add_pod(2, table.shape_of(make_pod("web")))
-    assert nodes.sums("zone", WEB).by_code.tolist() == [1000, 0, 0]
+        table.add_pod(2, web)
+    assert domains.at_rows(nodes).tolist() == [5002, 0, 5002, 0]
 
 
 def test_sums_follow_nodes_that_are_relabelled_come_and_go() -> None:
     nodes, table = make_nodes_and_table((0, make_pod("web")), (1, make_pod("web")))
-    assert nodes.sums("zone", WEB).by_code.tolist() == [1, 1, 0]
+
+    def sums() -> list[int]:
+        found: list[int] = nodes.sums("zone", WEB).by_code.tolist()
+        return found
+
+    assert sums() == [1, 1, 0]
     table.update_node(Node(metadata=ObjectMeta(name="n1", labels={"zone": "c"})))
-    assert nodes.sums("zone", WEB).by_code.tolist() == [1, 0, 1, 0]
+    assert sums() == [1, 0, 1, 0]
     # The last row moves into the place of the one that goes.
     table.add_node(Node(metadata=ObjectMeta(name="n4", labels={"zone": "b"})))
     table.add_pod(4, table.shape_of(make_pod("web")))
     table.remove_node("n2")
-    assert nodes.sums("zone", WEB).by_code.tolist() == [1, 1, 1, 0]
+    assert sums() == [1, 1, 1, 0]
     assert nodes.population("zone").tolist() == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize(("node_key", "expected"), [("", [0, 2]), ("zone", [0])], ids=["by domain", "by node"])
+def test_where_pods_are_is_always_known(node_key: str, expected: list[int]) -> None:
+    nodes, table = make_nodes_and_table((3, make_pod("web")))
+    (domains,) = by_key_or_node(nodes, [("zone", DB), ("zone", WEB)], node_key)
+    assert where(domains, nodes) == []
+    table.add_pod(0, table.shape_of(make_pod("web")))
+    assert where(domains, nodes) == expected
+    table.remove_pod(0, table.shape_of(make_pod("web")))
+    table.add_pod(1, table.shape_of(make_pod("db")))
+    assert where(domains, nodes) == [1]
+
+
+def where(domains: Domains, nodes: Nodes) -> list[int]:
+    """Return the rows that have any."""
+    rows: list[int] = np.flatnonzero(domains.has_any(nodes)).tolist()
+    return rows
+
+
 @pytest.mark.parametrize(
-    ("pods", "rows"),
+    ("pods", "expected"),
     [
-        pytest.param([0], [], id="one more where there were some"),
-        pytest.param([1], [1], id="the first of a domain of one node"),
+        pytest.param([0], [[0, 2]], id="the first of a domain"),
+        pytest.param([1], [], id="one more where there were some"),
         pytest.param([3], [], id="where the label is missing"),
-        pytest.param([1, 0], [1], id="the first of one domain, and one more in another"),
     ],
 )
-def test_where_pods_are_now_that_were_not(pods: list[int], rows: list[int]) -> None:
-    nodes, table = make_nodes_and_table((0, make_pod("web")))
-    (before,) = by_key(nodes, [("zone", 1, WEB)])
+def test_only_rows_whose_domain_gets_its_first_pod_are_to_be_asked_again(
+    pods: list[int], expected: list[list[int]]
+) -> None:
+    nodes, table = make_nodes_and_table((1, make_pod("web")))
+    (domains,) = by_key_or_node(nodes, [("zone", WEB)], "")
+    noted = table.reads.start()
+    domains.has_any(nodes)
+    table.reads.stop()
     for row in pods:
         table.add_pod(row, table.shape_of(make_pod("web")))
-    (now,) = by_key(nodes, [("zone", 1, WEB)])
-    others = now.where_others_are(before, nodes)
-    assert others is not None
-    assert others.tolist() == rows
+    assert [marks(journal, position) for journal, position in noted.items() if journal.position != position] == expected
 
 
-def test_where_pods_are_now_in_several_domains() -> None:
-    nodes, table = make_nodes_and_table()
-    (before,) = by_key(nodes, [("zone", 1, WEB)])
-    for row in (0, 1):
-        table.add_pod(row, table.shape_of(make_pod("web")))
-    (now,) = by_key(nodes, [("zone", 1, WEB)])
-    others = now.where_others_are(before, nodes)
-    assert others is not None
-    assert sorted(others.tolist()) == [0, 1, 2]
+def test_domains_of_the_same_pods_have_the_same_outline_until_nodes_are_relabelled() -> None:
+    nodes, table = make_nodes_and_table((0, make_pod("web")))
+
+    def outline(rule: MatchedPods) -> object:
+        return by_key_or_node(nodes, [("zone", rule)], "")[0].outline
+
+    before = outline(WEB)
+    table.add_pod(1, table.shape_of(make_pod("web")))
+    assert outline(WEB) == before
+    assert outline(DB) != before
+    table.update_node(Node(metadata=ObjectMeta(name="n1", labels={"zone": "a"})))
+    assert outline(WEB) != before
 
 
 def test_rows_are_found_by_the_value_of_a_label() -> None:
     nodes, table = make_nodes_and_table()
     code_of = nodes.label("zone").code_of
-    assert nodes.rows_with("zone", [code_of["a"]]).tolist() == [0, 2]
-    assert nodes.rows_with("zone", [code_of["b"], code_of["a"]]).tolist() == [1, 0, 2]
+    a, b = code_of["a"], code_of["b"]
+    assert [nodes.rows_with("zone", code).tolist() for code in (a, b, -1)] == [[0, 2], [1], [3]]
+    assert nodes.rows_with_each("zone", np.array([b, -1, a])).tolist() == [1, 3, 0, 2]
+    assert nodes.rows_with_each("zone", np.array([], dtype=np.int64)).tolist() == []
     table.update_node(Node(metadata=ObjectMeta(name="n2", labels={"zone": "b"})))
-    assert nodes.rows_with("zone", [code_of["b"]]).tolist() == [1, 2]
+    assert nodes.rows_with("zone", b).tolist() == [1, 2]
     table.remove_node("n0")
-    assert nodes.rows_with("zone", [code_of["a"]]).tolist() == []
+    assert nodes.rows_with("zone", a).tolist() == []
+    assert nodes.rows_with_each("zone", np.array([a, b])).tolist() == [1, 2]
