@@ -28,7 +28,7 @@ def cluster_of_two() -> Cluster:
 def refused(cluster: Cluster, pod: Pod) -> list[str]:
     profile, table = cluster.profile_of(pod), cluster.cache.table
     found = find_feasible(cluster.field, profile, pod, table.shape_of(pod))
-    return sorted((found.verdict or found.kept.filtering.verdict()).rejected)
+    return sorted(found.verdict.rejected)
 
 
 def scores(cluster: Cluster, pod: Pod, plugin: str) -> list[int] | None:

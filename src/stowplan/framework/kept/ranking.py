@@ -33,7 +33,7 @@ FEW = 4
 
 
 class Ranking:
-    """The scores of one signature over one set of feasible rows, which `feasible_journal` keeps track of.
+    """The scores of one signature over the feasible rows; `feasible_journal` is marked when the filters leave others.
 
     `scored` is what Score is shown in place of the table's rows, if it is anything else.
     """
@@ -89,7 +89,10 @@ class Ranking:
         """Bring the total up to date with the table and with the rows that are feasible now."""
         is_relaid = self._layout != self._table.layout.position
         fresh = self._fit() if is_relaid else NO_MARKS
-        has_flipped = self._feasible_position != self._feasible_journal.position
+        # By the filters, or by others who leave fewer rows than they.
+        has_flipped = feasible is not self.nodes.feasible_rows or (
+            self._feasible_position != self._feasible_journal.position
+        )
         flipped = self._flip(feasible) if has_flipped else NO_ROWS
         restated = self._states_watch.stale()
         if restated or self._feasible_position < 0:
@@ -143,6 +146,7 @@ class Ranking:
         if flipped is None:
             self.totals.start(feasible, [])
         elif len(flipped):
+            self._feasible_journal.mark_all()
             self.totals.open_or_close(flipped, feasible[flipped])
         return flipped
 
