@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from stowplan.framework.verdict import Verdict, Words
+from stowplan.model.pod import Pod
 from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 
@@ -18,8 +19,8 @@ class KeptWords(Protocol):
     attempt.
     """
 
-    def stale(self) -> set[int] | None:
-        """Return the rows about which all words are void since the last look; None for every row."""
+    def stale(self, pod: Pod) -> set[int] | None:
+        """Return the rows about which all words are void for `pod` since the last look; None for every row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Final
 
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.pod import Pod, pod_id
+from stowplan.table.shape import PodShape
 
 #: So many nodes that have changed are remembered.
 _MOST_CHANGES: Final = 1 << 12
@@ -22,6 +23,8 @@ class Nominations:
         #: The pods nominated to each node, by their ids; read by others, changed here.
         self.by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
+        #: Their shapes, as far as somebody has found them out, by their ids.
+        self.shapes: dict[str, PodShape] = {}
         #: Moves on with every change.
         self.position = 0
         # The nodes that the last changes were about.
@@ -52,6 +55,7 @@ class Nominations:
             del self.by_node[node_name][pod_id(pod)]
             if not self.by_node[node_name]:
                 del self.by_node[node_name]
+            self.shapes.pop(pod_id(pod), None)
             self._mark(node_name)
 
     def hollow(self, pod: Pod) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stowplan.framework.contract import Filter
 from stowplan.framework.kept.asking import NO_MARKS, AnswerWatch, ask_filter, clipped, union
-from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, TellsVolumesApart, by_amounts
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
@@ -138,6 +138,12 @@ class Filtering:
             narrowed_by=self.pre.narrowed_by,
             skipped=self.pre.skipped,
             prepared=self.pre.prepared,
+        )
+
+    def tells_names_apart(self, pod: Pod) -> bool:
+        """Say whether what is said of hypothetical rows may depend on what the claims of a pod are called."""
+        return bool(pod.spec.volumes) and any(
+            isinstance(step.plugin, TellsVolumesApart) and step.plugin.tells_names_apart(pod) for step in self._active
         )
 
     def new_watch(self) -> AnswerWatch:

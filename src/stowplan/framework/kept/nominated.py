@@ -6,7 +6,7 @@ usual state, with up to as many rows as pods wait, so only rows that have change
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -14,9 +14,10 @@ import numpy as np
 from stowplan.framework.kept.filtering import Filtering
 from stowplan.framework.kept.supposed import SupposedAnswers
 from stowplan.framework.verdict import Words
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, pod_id
 from stowplan.table.columns import Mask
 from stowplan.table.journal import Journal
+from stowplan.table.nodes import Nodes
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 
@@ -30,6 +31,10 @@ class NominatedPods(Protocol):
     @property
     def position(self) -> int:
         """A number that grows with every change."""
+
+    @property
+    def shapes(self) -> dict[str, PodShape]:
+        """The shapes of nominated pods that somebody has found out, by their ids."""
 
     @property
     def by_node(self) -> Collection[str]:
@@ -97,7 +102,7 @@ class BesideNominated:
         return self._shapes if own is None else {**self._shapes, own: self._others_on(own, pod, nominations)}
 
     def _refresh(self, pod: Pod, nominations: NominatedPods) -> None:
-        names, stale = nominations.since(self._position), self._supposed.stale()
+        names, stale = nominations.since(self._position), self._supposed.stale(pod)
         # Until the end, for one of the filters may fail.
         self._position = -1
         if names is None or stale is None:
@@ -105,12 +110,13 @@ class BesideNominated:
             self.journal.mark_all()
             names, stale = [*nominations.by_node], set()
         changed = {row: self._shapes[row] for row in stale if row in self._shapes}
+        nodes = self._filtering.nodes
         for name in names:
             row = self._table.row_of.get(name)
             if row is not None:
                 # Whoever asks need not leave room for itself, and is left out where it does.
-                shapes = self._shapes_of(one for one in nominations.on(name) if one.priority >= pod.priority)
-                changed[row] = self._shapes[row] = shapes
+                others = [other for other in nominations.on(name) if other.priority >= pod.priority]
+                changed[row] = self._shapes[row] = [_shape_of(other, nominations, nodes) for other in others]
                 self.journal.mark(row)
         if changed:
             self._words[list(changed)] = self._suppose(pod, changed)
@@ -142,7 +148,12 @@ class BesideNominated:
         return row if row in self._shapes else None
 
     def _others_on(self, row: int, pod: Pod, nominations: NominatedPods) -> list[PodShape]:
-        return self._shapes_of(nominations.ahead_on(self._table.nodes[row].name, pod))
+        nodes, others = self._filtering.nodes, nominations.ahead_on(self._table.nodes[row].name, pod)
+        return [_shape_of(other, nominations, nodes) for other in others]
 
-    def _shapes_of(self, pods: Iterable[Pod]) -> list[PodShape]:
-        return [self._filtering.nodes.shape_of(pod) for pod in pods]
+
+def _shape_of(pod: Pod, nominations: NominatedPods, nodes: Nodes) -> PodShape:
+    known = nominations.shapes.get(pod_id(pod))
+    if known is None:
+        known = nominations.shapes[pod_id(pod)] = nodes.shape_of(pod)
+    return known

@@ -23,13 +23,16 @@ class SupposedAnswers:
         self._watch = filtering.new_watch()
         self._other_position = other.position
         self._standing = (-1, -1)
+        # The words are about one pod, and not about others of its signature.
+        self._is_of_one = False
 
     def suppose(self, pod: Pod, nodes: Nodes, without: frozenset[str] = frozenset()) -> Words:
         """Return the words for hypothetical rows, of all filters but some."""
         return self._filtering.suppose(pod, nodes, without, self._watch)
 
-    def stale(self) -> set[int] | None:
-        """Return the rows about which all words are void since the last look; None for every row."""
+    def stale(self, pod: Pod) -> set[int] | None:
+        """Return the rows about which all words are void for `pod` since the last look; None for every row."""
+        was_of_one, self._is_of_one = self._is_of_one, self._filtering.tells_names_apart(pod)
         before, self._standing = self._standing, (self._table.layout.position, self._filtering.states_position)
         marked = [*self._watch.stale().values(), self._other.since(self._other_position)]
         self._other_position = self._other.position
@@ -38,4 +41,5 @@ class SupposedAnswers:
             if marks is None:
                 return None
             rows.update(marks)
-        return rows if before == self._standing else None
+        is_void = before != self._standing or was_of_one or self._is_of_one
+        return None if is_void else rows

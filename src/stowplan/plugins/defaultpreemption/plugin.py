@@ -203,9 +203,9 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         in_turn, enough = np.roll(rows, -start), self._args.enough(len(rows))
         if self._has_groups and self._has_groups_on(rows, attempt):
             return UnitSearch(pod, attempt, self._handle, self._units()).run(in_turn, enough)
-        return search.run(in_turn, enough, self._known(attempt, self._columns))
+        return search.run(in_turn, enough, self._known(pod, attempt, self._columns))
 
-    def _known(self, attempt: Attempt, columns: PlacedColumns) -> TriedRows | None:
+    def _known(self, pod: Pod, attempt: Attempt, columns: PlacedColumns) -> TriedRows | None:
         """Return what rows came to for pods of the same signature, as far as it still holds."""
         if attempt.kept_words is None:
             return None
@@ -213,7 +213,7 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         known = self._tried.get(attempt.kept_words)
         if known is None:
             known = self._tried[attempt.kept_words] = TriedRows(columns, rows)
-        known.forget(attempt.kept_words.stale(), rows)
+        known.forget(attempt.kept_words.stale(pod), rows)
         return known
 
     def _has_groups_on(self, rows: Rows, attempt: Attempt) -> bool:

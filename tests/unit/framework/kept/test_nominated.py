@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from stowplan.framework.contract import Filter, PreFilter, PreScore, Reject, Score, reject
+from stowplan.framework.kept.incremental import TellsVolumesApart
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
@@ -16,6 +18,7 @@ from stowplan.table.nodes import Nodes
 from stowplan.table.resources import PODS
 from stowplan.testing import make_node, make_pod
 from tests.unit.framework.stand import Stand, nodes
+from tests.unit.plugins.volumes import storage
 
 POD = make_pod("web").build()
 THREE = ("a", "b", "c")
@@ -167,3 +170,28 @@ def test_scores_are_about_the_rows_that_are_left() -> None:
     assert stand.totals(POD) == {"a": 2, "c": 2}
     nominations.remove(make_pod("first").build())
     assert stand.totals(POD) == {"a": 3, "b": 3, "c": 3}
+
+
+class NotX(TellsVolumesApart, Filter):
+    """Refuses pods with the claim `x` where somebody is supposed to come; only these are told apart by name."""
+
+    def sign(self, pod: Pod) -> None:
+        return None
+
+    def tells_names_apart(self, pod: Pod) -> bool:
+        return self._is_x(pod)
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield reject(np.full(len(nodes), nodes.is_hypothetical and self._is_x(pod)), "x")
+
+    @staticmethod
+    def _is_x(pod: Pod) -> bool:
+        return pod.name == "x"
+
+
+def test_what_is_said_of_a_pod_by_name_is_not_kept_for_others() -> None:
+    stand = Stand(nodes(*THREE), NotX())
+    stand.profile = dataclasses.replace(stand.profile, foreign=())
+    stand.field.nominations.put(make_pod("first").build(), "a")
+    asked = [(name, sorted(stand.verdict(storage.pod(name, name)).rejected)) for name in "yyxyxxy"]
+    assert asked == [(name, ["a"] if name == "x" else []) for name in "yyxyxxy"]
