@@ -76,8 +76,8 @@ def _make_room(cluster: Cluster, pod: Pod) -> None:
 def _decide(cluster: Cluster, pod: Pod) -> Preemption:
     profile = cluster.profile_of(pod)
     found = scheduling_cycle.find_feasible(cluster.field, profile, pod, cluster.cache.table.shape_of(pod))
-    filtering = found.kept.filtering
-    answer = run_post_filter(profile, pod, attempt_of(filtering, found.verdict or filtering.verdict(), pod))
+    attempt = attempt_of(found.kept, found.verdict, pod, cluster.field.nominations)
+    answer = run_post_filter(profile, pod, attempt)
     if found.count or answer.nominated is None or answer.nominated.preemption is None:
         raise SystemExit(f"a pod that needs room found none to make: {answer.message}")
     return answer.nominated.preemption

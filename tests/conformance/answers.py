@@ -56,7 +56,7 @@ def answer(field: ChoiceInputs, question: Question) -> Answer:
     if isinstance(result, Failed):
         return {**_NOTHING, "error": result.message}
     found = scheduling_cycle.find_feasible(field, profile, pod, shape)
-    verdict = found.verdict or found.kept.filtering.verdict()
+    verdict = found.verdict
     filtered = _filtered(verdict, found)
     if not isinstance(result, Chosen):
         plugins = sorted(verdict.unschedulable_plugins())

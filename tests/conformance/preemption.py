@@ -12,7 +12,8 @@ from typing import Any
 
 from stowplan.engine import scheduling_cycle
 from stowplan.engine.scheduling_cycle import ChoiceInputs
-from stowplan.framework.contract import Attempt, Preemption
+from stowplan.framework.attempt import Attempt
+from stowplan.framework.contract import Preemption
 from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
 from stowplan.framework.verdict import Verdict
 from stowplan.model.pod import started
@@ -60,8 +61,8 @@ def answer(field: ChoiceInputs, question: Question) -> Answer:
     found = scheduling_cycle.find_feasible(field, profile, pod, shape)
     if found.count:
         return SCHEDULABLE
-    verdict = found.verdict or found.kept.filtering.verdict()
-    attempt = attempt_of(found.kept.filtering, verdict, pod)
+    verdict = found.verdict
+    attempt = attempt_of(found.kept, verdict, pod, field.nominations)
     result = run_post_filter(profile, pod, attempt)
     candidates = _candidates(question, attempt)
     told = {candidate.node_name: _told(candidate) for candidate in candidates}

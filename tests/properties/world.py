@@ -235,7 +235,7 @@ def answer(cluster: Cluster, pod: Pod) -> dict[str, Any]:
     """Return all that a cluster says about a pod: who refuses which node, and how good the others are."""
     profile, field = cluster.profile_of(pod), cluster.field
     found = find_feasible(field, profile, pod, cluster.cache.table.shape_of(pod))
-    verdict = found.verdict or found.kept.filtering.verdict()
+    verdict = found.verdict
     names = cluster.cache.table.names()
     said = {
         "refused": dict(verdict.rejected),

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.changes import NODE, POD, Action
 from stowplan.framework.contract import (
     SKIP,
-    Attempt,
     Awaited,
     Bind,
     Filter,

@@ -21,7 +21,7 @@ from stowplan.engine.binding_cycle import place
 from stowplan.engine.failure import NO_NODES, Chosen, Failed, Failure
 from stowplan.engine.group_tree import GroupNode
 from stowplan.engine.parts import ActivePolicy
-from stowplan.engine.scheduling_cycle import ChoiceInputs, Within
+from stowplan.engine.scheduling_cycle import ChoiceInputs
 from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.pod_groups import (
     UNSCHEDULABLE_GROUP,
@@ -198,7 +198,7 @@ class GroupTry:
         if _is_final(result.status):
             result.status = unschedulable(*result.status.reasons)
             return result
-        inputs = self._policy.field if within is None else replace(self._policy.field, within=Within(within))
+        inputs = self._policy.field if within is None else replace(self._policy.field, within=within)
         for entry in node.members:
             tried = await self._place(entry, inputs)
             result.members.append(tried)

@@ -83,7 +83,7 @@ class ClusterTrial:
         if filtering.pre.rejection is not None:
             return filtering.pre.rejection.plugin in assignment.skipped
         nodes, rows = Nodes(table), np.array([table.row_of[assignment.node_name]], dtype=np.intp)
-        ahead = field.nominations.ahead_of(pod).get(assignment.node_name, ())
+        ahead = field.nominations.ahead_on(assignment.node_name, pod)
         if ahead:
             crowded = nodes.suppose(rows, [[nodes.shape_of(other) for other in ahead]], [[]])
             if filtering.suppose(pod, crowded, assignment.skipped).any():

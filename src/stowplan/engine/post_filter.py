@@ -44,7 +44,7 @@ async def find_room(
     kept.filtering.adopt(refused.verdict.vocabulary)
     try:
         kept.filtering.refresh(pod)
-        made = run_post_filter(profile, pod, attempt_of(kept.filtering, refused.verdict, pod))
+        made = run_post_filter(profile, pod, attempt_of(kept, refused.verdict, pod, field.nominations))
     except PluginError as error:
         return PostFiltered(rejection=Rejection((str(error),), Code.ERROR, error.plugin))
     if made.proposed is None or extenders is None:

@@ -7,7 +7,6 @@ the only ones that are waited for. `scheduler.py` goes on from there.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,14 +16,13 @@ import numpy as np
 
 from stowplan.engine.extenders import Extenders
 from stowplan.engine.failure import NO_NODES, Chosen, Failed, Refused, Result
-from stowplan.engine.nominated_rows import KeptRankings, NominatedRows
 from stowplan.framework.extender import unseen, wants_every_node, with_rejections
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.kept.memo import Kept, Memo
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.plugin_faults import SIGN, PluginError
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Verdict
+from stowplan.framework.verdict import Verdict, Words
 from stowplan.model.pod import Pod
 from stowplan.queue.nominations import Nominations
 from stowplan.table.columns import Mask, Rows, Scores
@@ -48,29 +46,26 @@ class ChoiceInputs:
     sampler: Sampler
     percentage_of_nodes_to_score: int = ALL_NODES
     #: The rows among which a node is chosen; None for all. Plugins see the others, too.
-    within: Within | None = None
-    nominated: NominatedRows = dataclasses.field(default_factory=NominatedRows)
-    #: The scores on rows that are fewer than the filters leave.
-    rankings: KeptRankings = dataclasses.field(default_factory=KeptRankings)
+    within: Mask | None = None
 
 
 class Found(msgspec.Struct, frozen=True):
     """The rows that can take the pod, and what else the rest of the attempt needs to know."""
 
     kept: Kept
-    verdict: Verdict | None
     feasible: Mask
     count: int
-    # Whether these are exactly the rows that the kept ranking is about.
-    is_kept: bool
+    #: The words about rows that others are nominated to; None if they leave all rows.
+    taken: Words | None = None
 
-
-class Within:
-    """Some of the rows, and the scores that are kept for them alone."""
-
-    def __init__(self, mask: Mask) -> None:
-        self.mask = mask
-        self.rankings = KeptRankings()
+    @property
+    def verdict(self) -> Verdict:
+        """What was decided about every row, as data that stays as it is now."""
+        filtering = self.kept.filtering
+        verdict = filtering.verdict()
+        if self.taken is not None:
+            np.copyto(verdict.words, self.taken, where=(self.taken != 0) & (filtering.feasible | (verdict.words != 0)))
+        return verdict
 
 
 class LeftByExtenders(msgspec.Struct, frozen=True):
@@ -95,8 +90,8 @@ async def choose(
         if found.count:
             return await _choose_among(field, profile, pod, found, extenders)
         pass_by_narrowed(field, found)
-        verdict = found.verdict or found.kept.filtering.verdict()
-        verdict = verdict if field.within is None else verdict.within(field.within.mask)
+        verdict = found.verdict
+        verdict = verdict if field.within is None else verdict.within(field.within)
         return Refused(pod, verdict.fit_error(), verdict)
     except PluginError as error:
         if error.point != SIGN:
@@ -158,19 +153,14 @@ def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodSha
     filtering = kept.filtering
     filtering.refresh(pod)
     if filtering.pre.rejection is not None:
-        return Found(kept, filtering.verdict(), np.zeros(len(field.table), dtype=bool), 0, is_kept=False)
-    ahead = field.nominations.ahead_of(pod) if field.nominations.by_node else None
-    words = field.nominated.words(field.table, kept, pod, ahead) if ahead else None
-    if words is None and field.within is None:
-        return Found(kept, None, filtering.feasible, filtering.feasible_count, is_kept=True)
-    verdict, feasible = None, filtering.feasible
-    if words is not None:
-        verdict, refused = filtering.verdict(), words != 0
-        np.copyto(verdict.words, words, where=refused & (filtering.feasible | (verdict.words != 0)))
-        feasible = feasible & ~refused
+        return Found(kept, np.zeros(len(field.table), dtype=bool), 0)
+    nominations = field.nominations
+    left = kept.beside_nominated.rows_left(pod, nominations) if nominations.by_node else None
+    taken, feasible, count = left or (None, filtering.feasible, filtering.feasible_count)
     if field.within is not None:
-        feasible = feasible & field.within.mask
-    return Found(kept, verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
+        feasible = feasible & field.within
+        count = int(np.count_nonzero(feasible))
+    return Found(kept, feasible, count, taken)
 
 
 def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_empty: bool = False) -> Ranking:
@@ -179,11 +169,8 @@ def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_em
         ranking = Ranking(profile, field.table, Journal(), EmptyNodes(field.table))
         ranking.refresh(pod, found.feasible)
         return ranking
-    if found.is_kept:
-        found.kept.ranking.refresh(pod, found.feasible)
-        return found.kept.ranking
-    rankings = field.rankings if field.within is None else field.within.rankings
-    return rankings.rank(profile, field.table, pod, found.kept, found.feasible)
+    found.kept.ranking.refresh(pod, found.feasible)
+    return found.kept.ranking
 
 
 def pick(field: ChoiceInputs, ranking: Ranking, found: Found) -> int:
@@ -201,7 +188,7 @@ def in_order(field: ChoiceInputs, found: Found) -> Rows:
 
 def _order(field: ChoiceInputs) -> Rows:
     order = field.table.order()
-    return order if field.within is None else order[field.within.mask[order]]
+    return order if field.within is None else order[field.within[order]]
 
 
 # What extenders say
@@ -212,7 +199,7 @@ async def _narrow(
 ) -> LeftByExtenders | Refused:
     """Take a sample, and leave what no extender refuses."""
     table = field.table
-    verdict = found.verdict or found.kept.filtering.verdict()
+    verdict = found.verdict
     enough = _enough(field, profile, extenders)
     beyond = _beyond_sample(field, found, enough)
     found = found if enough >= len(table.nodes) else sampled(field, found, enough)
@@ -225,7 +212,7 @@ async def _narrow(
     feasible = np.zeros_like(found.feasible)
     feasible[order] = True
     if not np.array_equal(feasible, found.feasible):
-        found = Found(found.kept, found.verdict, feasible, len(answer.names), is_kept=False)
+        found = Found(found.kept, feasible, len(answer.names), found.taken)
     return LeftByExtenders(found, order, answer.has_whole_nodes)
 
 
@@ -259,7 +246,7 @@ def sampled(field: ChoiceInputs, found: Found, enough: int) -> Found:
     feasible = field.sampler.sample(_order(field), found.feasible, enough)
     if np.array_equal(feasible, found.feasible):
         return found
-    return Found(found.kept, found.verdict, feasible, int(np.count_nonzero(feasible)), is_kept=False)
+    return Found(found.kept, feasible, int(np.count_nonzero(feasible)), found.taken)
 
 
 def _beyond_sample(field: ChoiceInputs, found: Found, enough: int) -> Mask | None:
@@ -280,7 +267,7 @@ def _enough(field: ChoiceInputs, profile: Profile, extenders: Extenders | None) 
         percentage = field.percentage_of_nodes_to_score
     if not profile.score and (extenders is None or not wants_every_node(extenders.members)):
         return 1
-    nodes = len(field.table.nodes) if field.within is None else int(np.count_nonzero(field.within.mask))
+    nodes = len(field.table.nodes) if field.within is None else int(np.count_nonzero(field.within))
     return nodes if percentage >= ALL_NODES else nodes_to_find(nodes, percentage)
 
 

@@ -56,13 +56,13 @@ __all__ = [
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from stowplan.framework.attempt import Attempt
     from stowplan.framework.changes import Action
     from stowplan.framework.contract import (
         INDIFFERENT,
         MAX_SCORE,
         SKIP,
         Arranged,
-        Attempt,
         Awaited,
         Bind,
         Filter,

@@ -30,9 +30,10 @@ from typing import Any, ClassVar, Final
 
 from stowplan.config.declarations import PluginArgs
 from stowplan.framework import pod_groups
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.changes import Action
 from stowplan.framework.remedies import Need, RejectedRows
-from stowplan.framework.verdict import Code, Rejection, Verdict, Words
+from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import OwnGroup
@@ -74,21 +75,6 @@ class Reject:
     mask: Mask
     reason: str
     unresolvable: bool | Mask = False
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """What is known of an attempt that found no node: all that `post_filter` is given."""
-
-    verdict: Verdict
-    nodes: Nodes
-    #: What the filters would say of hypothetical rows (`nodes.after`), as numbers in the vocabulary of the verdict;
-    #: `suppose(nodes, True)` leaves out those who look at no pods, where they have let all rows pass already.
-    suppose: Callable[..., Words]
-    #: The plugins that PreFilter got to before it was over; None for all of them.
-    prepared: frozenset[str] | None = None
-    #: The same as `suppose` after pods were suspended, anywhere in the cluster (`PlacedPods` of the handle).
-    ask_again: Callable[[Nodes], Words] | None = None
 
 
 @dataclass(frozen=True, slots=True)

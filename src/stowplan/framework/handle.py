@@ -209,13 +209,6 @@ class PlacedPods(Protocol):
         """Take back `suspend`."""
 
 
-class NominatedPods(Protocol):
-    """The pods that wait for a node on which room is being made for them."""
-
-    def ahead_of(self, pod: Pod) -> Mapping[str, Sequence[Pod]]:
-        """Return, by node, the nominated pods that `pod` must leave room for."""
-
-
 class ExtenderError(Exception):
     """An extender could not be asked, or gave no usable answer; who asks several fills in which, and what for."""
 
@@ -266,9 +259,6 @@ class PreemptingHandle(Handle, Protocol):
 
     @property
     def pods(self) -> PlacedPods: ...
-
-    @property
-    def nominations(self) -> NominatedPods: ...
 
     @property
     def evictions(self) -> RunningEvictions: ...

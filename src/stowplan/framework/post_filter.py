@@ -12,7 +12,11 @@ from functools import partial
 import numpy as np
 
 from stowplan.framework import contract, plugin_faults
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.kept.filtering import Filtering
+from stowplan.framework.kept.memo import Kept
+from stowplan.framework.kept.nominated import NominatedPods
+from stowplan.framework.kept.supposed import SupposedAnswers
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.pod_groups import GroupArranged, GroupAttempt, GroupNominated
 from stowplan.framework.profile import Profile
@@ -56,17 +60,21 @@ def settled(made: PostFiltered, candidates: Sequence[contract.Preemption]) -> Po
     return PostFiltered(None, rejection, made.withdraws, errands=made.errands)
 
 
-def attempt_of(filtering: Filtering, verdict: Verdict, pod: Pod) -> contract.Attempt:
+def attempt_of(kept: Kept, verdict: Verdict, pod: Pod, nominations: NominatedPods) -> Attempt:
     """Return what the plugins are told about an attempt that the filters ended."""
+    filtering, supposed = kept.filtering, kept.supposed
+    nominated = kept.beside_nominated.by_row(pod, nominations)
     again = partial(_ask_again, filtering, pod, filtering.pre.skipped)
     unmoved = frozenset(plugin.name for plugin in filtering.asked_plugins if not plugin.looks_at_pods)
-    suppose = partial(_suppose, filtering, pod, unmoved)
-    return contract.Attempt(verdict, filtering.nodes, suppose, filtering.pre.prepared, again)
+    suppose = partial(_suppose, supposed, pod, unmoved)
+    return Attempt(verdict, filtering.nodes, suppose, filtering.pre.prepared, again, nominated, supposed)
 
 
-def _suppose(filtering: Filtering, pod: Pod, unmoved: frozenset[str], nodes: Nodes, have_passed: bool = False) -> Words:
+def _suppose(
+    supposed: SupposedAnswers, pod: Pod, unmoved: frozenset[str], nodes: Nodes, have_passed: bool = False
+) -> Words:
     """Ask about rows as they would be; whoever looks at no pods has nothing new to say where all rows have passed."""
-    return filtering.suppose(pod, nodes, unmoved if have_passed else frozenset())
+    return supposed.suppose(pod, nodes, unmoved if have_passed else frozenset())
 
 
 def _ask_again(filtering: Filtering, pod: Pod, skipped: frozenset[str], nodes: Nodes) -> Words:
@@ -78,7 +86,7 @@ def _ask_again(filtering: Filtering, pod: Pod, skipped: frozenset[str], nodes: N
     return filtering.suppose(pod, nodes, skipped)
 
 
-def run_post_filter(profile: Profile, pod: Pod, attempt: contract.Attempt) -> PostFiltered:
+def run_post_filter(profile: Profile, pod: Pod, attempt: Attempt) -> PostFiltered:
     """Ask the plugins in order: a node, an error or an unresolvable rejection ends it, other rejections add up."""
     reasons: list[str] = []
     errands: tuple[contract.Errand, ...] = ()
@@ -107,7 +115,7 @@ def run_post_filter(profile: Profile, pod: Pod, attempt: contract.Attempt) -> Po
     return PostFiltered(None, said, withdraws, errands=errands)
 
 
-def _ask(profile: Profile, plugin: contract.PostFilter, pod: Pod, attempt: contract.Attempt) -> Answer:
+def _ask(profile: Profile, plugin: contract.PostFilter, pod: Pod, attempt: Attempt) -> Answer:
     started_ns = profile.stopwatch.now_ns()
     try:
         answer = plugin.post_filter(pod, attempt)

@@ -166,7 +166,7 @@ def _outcome(field: ChoiceInputs, profile: Profile, pod: Pod, heard: ExtenderRep
         return AttemptResult(NO_NODES, None, nobody, heard=heard, is_failed=True)
     try:
         found = find_feasible(field, profile, pod, PodShape(b"", pod))
-        verdict = found.verdict or found.kept.filtering.verdict()
+        verdict = found.verdict
         if not found.count:
             return AttemptResult(verdict.fit_error(), verdict, nobody, heard=heard)
         if heard is not None:
@@ -180,7 +180,7 @@ def _outcome(field: ChoiceInputs, profile: Profile, pod: Pod, heard: ExtenderRep
 def _extended(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, heard: ExtenderReports) -> AttemptResult:
     """Return the outcome with what extenders said."""
     table, narrowed = field.table, heard.narrowed
-    verdict = found.verdict or found.kept.filtering.verdict()
+    verdict = found.verdict
     kept = [name for name in narrowed.names if name in table.row_of and found.feasible[table.row_of[name]]]
     feasible = np.zeros_like(found.feasible)
     feasible[[table.row_of[name] for name in kept]] = True
@@ -189,7 +189,7 @@ def _extended(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, hea
     verdict = with_rejections(verdict, kept, narrowed.rejected)
     if not kept:
         return AttemptResult(verdict.fit_error(), verdict, feasible, heard=heard, fitting=found.feasible)
-    left = Found(found.kept, found.verdict, feasible, len(kept), is_kept=False)
+    left = Found(found.kept, feasible, len(kept), found.taken)
     ranking = rank(field, profile, pod, left, as_empty=narrowed.has_whole_nodes)
     total = ranking.total.copy()
     for extender in heard.reports:

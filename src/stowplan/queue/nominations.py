@@ -6,8 +6,14 @@ filtered.
 
 from __future__ import annotations
 
+from typing import Final
+
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.pod import Pod, pod_id
+from stowplan.table.shape import PodShape
+
+#: So many nodes that have changed are remembered.
+_MOST_CHANGES: Final = 1 << 12
 
 
 class Nominations:
@@ -17,6 +23,12 @@ class Nominations:
         #: The pods nominated to each node, by their ids; read by others, changed here.
         self.by_node: dict[str, dict[str, Pod]] = {}
         self._node_of: dict[str, str] = {}
+        #: Their shapes, as far as somebody has found them out, by their ids.
+        self.shapes: dict[str, PodShape] = {}
+        #: Moves on with every change.
+        self.position = 0
+        # The nodes that the last changes were about.
+        self._changed: list[str] = []
 
     def __bool__(self) -> bool:
         return bool(self.by_node)
@@ -27,6 +39,7 @@ class Nominations:
         if node_name:
             self.by_node.setdefault(node_name, {})[pod_id(pod)] = pod
             self._node_of[pod_id(pod)] = node_name
+            self._mark(node_name)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Take in a new version of a pod; a nomination that is not yet written to the pod stays as it is."""
@@ -42,6 +55,8 @@ class Nominations:
             del self.by_node[node_name][pod_id(pod)]
             if not self.by_node[node_name]:
                 del self.by_node[node_name]
+            self.shapes.pop(pod_id(pod), None)
+            self._mark(node_name)
 
     def hollow(self, pod: Pod) -> None:
         """Keep no more of a nominated pod than that it is one, without requests or priority: nobody queues it any more.
@@ -63,8 +78,22 @@ class Nominations:
 
     def ahead_of(self, pod: Pod) -> dict[str, list[Pod]]:
         """Return, by node, the nominated pods that `pod` must leave room for: others of at least its priority."""
-        found = {
-            node: [other for key, other in pods.items() if other.priority >= pod.priority and key != pod_id(pod)]
-            for node, pods in self.by_node.items()
-        }
-        return {node: pods for node, pods in found.items() if pods}
+        found = {node_name: self.ahead_on(node_name, pod) for node_name in self.by_node}
+        return {node_name: pods for node_name, pods in found.items() if pods}
+
+    def ahead_on(self, node_name: str, pod: Pod) -> list[Pod]:
+        """Return those of one node."""
+        own = pod_id(pod)
+        pods = self.by_node.get(node_name, {}).items()
+        return [other for key, other in pods if other.priority >= pod.priority and key != own]
+
+    def since(self, position: int) -> list[str] | None:
+        """Return the nodes that changes after `position` were about, repeats included; None if that is not known."""
+        first = self.position - len(self._changed)
+        return self._changed[position - first :] if position >= first else None
+
+    def _mark(self, node_name: str) -> None:
+        if len(self._changed) == _MOST_CHANGES:
+            del self._changed[: _MOST_CHANGES // 2]
+        self._changed.append(node_name)
+        self.position += 1

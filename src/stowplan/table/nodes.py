@@ -65,7 +65,9 @@ class Nodes:
     def after(self, moves: Moves) -> Nodes:
         """Return these rows as they would be after `moves`, which has as many rows."""
         # What was gathered is as it is; moves are added to it.
-        return Nodes(self._table, self.rows, moves, self._gathered)
+        moved = Nodes(self._table, self.rows, moves, self._gathered)
+        moved.requests_journal = self.requests_journal
+        return moved
 
     def shape_of(self, pod: Pod) -> PodShape:
         """Return the shape under which a pod is supposed to come or go."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.engine.scheduling_cycle import find_feasible, rank
@@ -13,6 +14,7 @@ from stowplan.model.kinds import Namespace, ReplicaSet, Service, ServiceSpec, Se
 from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta
 from stowplan.model.pod import Pod
 from stowplan.testing import make_node, make_pod
+from tests.unit.plugins.volumes import storage
 
 MEBIBYTE = 1024 * 1024
 META = NamespacedMeta(name="web")
@@ -28,7 +30,7 @@ def cluster_of_two() -> Cluster:
 def refused(cluster: Cluster, pod: Pod) -> list[str]:
     profile, table = cluster.profile_of(pod), cluster.cache.table
     found = find_feasible(cluster.field, profile, pod, table.shape_of(pod))
-    return sorted((found.verdict or found.kept.filtering.verdict()).rejected)
+    return sorted(found.verdict.rejected)
 
 
 def scores(cluster: Cluster, pod: Pod, plugin: str) -> list[int] | None:
@@ -115,3 +117,17 @@ def test_an_image_draws_more_once_another_node_holds_it_too() -> None:
     assert scores(cluster, pod, "ImageLocality") == [48, 0]
     holding("b")
     assert scores(cluster, pod, "ImageLocality") == [100, 100]
+
+
+@pytest.mark.parametrize("limit", [pytest.param(1, id="limited"), pytest.param(None, id="without a limit")])
+def test_of_pods_whose_claims_differ_one_may_share_a_volume_with_a_nominated_pod(limit: int | None) -> None:
+    cluster = Cluster()
+    bound = storage.bound("a", "b", "shared")
+    annotations = {"pv.kubernetes.io/bind-completed": "yes"}
+    cluster.add_all(replace(one, metadata=replace(one.metadata, annotations=annotations)) for one in bound)
+    cluster.add_all([make_node("n").capacity(cpu="4").build(), storage.csi_node("n", ebs=limit)])
+    waiting = storage.pod("waiting", "shared")
+    cluster.add(replace(waiting, status=replace(waiting.status, nominated_node_name="n")))
+    expected = {"a": [] if limit is None else ["n"], "b": [] if limit is None else ["n"], "shared": []}
+    for claim in ("a", "b", "shared", "a", "shared", "shared", "b"):
+        assert refused(cluster, storage.pod(f"with-{claim}", claim)) == expected[claim]

@@ -69,7 +69,7 @@ class Stand:
     def verdict(self, pod: Pod) -> Verdict:
         """Return the filters' answer."""
         found = scheduling_cycle.find_feasible(self.field, self.profile, pod, self.cache.table.shape_of(pod))
-        return found.verdict or found.kept.filtering.verdict()
+        return found.verdict
 
     def totals(self, pod: Pod) -> dict[str, int]:
         """Return the total of every feasible node."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stowplan.framework.contract import Arranged, Attempt, Nominated, PostFilter, Proposed, Withdrawn
+from stowplan.framework.attempt import Attempt
+from stowplan.framework.contract import Arranged, Nominated, PostFilter, Proposed, Withdrawn
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.post_filter import PostFiltered, run_post_filter, settled
 from stowplan.framework.profile import Profile

@@ -84,3 +84,26 @@ def test_to_keep_only_the_name_of_a_pod_that_is_not_nominated_changes_nothing() 
     nominations = Nominations()
     nominations.hollow(pod("web"))
     assert not nominations
+
+
+def test_whoever_follows_is_told_which_nodes_have_changed() -> None:
+    nominations = Nominations()
+    nominations.put(pod("web"), "a")
+    position = nominations.position
+    assert nominations.since(position) == []
+    nominations.put(pod("web"), "b")
+    nominations.remove(pod("other"))
+    nominations.put(pod("other"), "c")
+    assert nominations.since(position) == ["a", "b", "c"]
+
+
+def test_whoever_has_fallen_too_far_behind_is_told_so() -> None:
+    nominations = Nominations()
+    position = nominations.position
+    for number in range(4096):
+        nominations.put(pod(f"web-{number}"), f"node-{number}")
+    assert nominations.since(position) == [f"node-{number}" for number in range(4096)]
+    nominations.put(pod("another"), "a")
+    assert nominations.since(position) is None
+    assert nominations.since(nominations.position - 1) == ["a"]
+    assert nominations.since(-1) is None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from stowplan.framework.contract import Filter
 from stowplan.framework.kept.asking import AnswerWatch, VoidRows, ask_filter, clipped, each_once, joined
-from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, by_amounts
+from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, TellsVolumesApart, by_amounts
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary, Words
@@ -70,11 +70,14 @@ class Filtering:
         self.feasible_journal = Journal()
         self.feasible: Mask = np.zeros(len(table), dtype=bool)
         self.feasible_count = 0
+        #: Moves on when the filters may say something else than before about any hypothetical row.
+        self.states_position = 0
         self._words: Words = np.zeros(len(table), dtype=np.int32)
         self._refused_by: Refusers = np.zeros(len(table), dtype=np.int16)
         self._table = table
         self._steps = [_Step(index, plugin) for index, plugin in enumerate(profile.filter)]
-        self._watch = AnswerWatch(table.reads, profile.stopwatch)
+        self._stopwatch = profile.stopwatch
+        self._watch = self.new_watch()
         self._active: list[_Step] = []
         self._narrowed: frozenset[str] | None = None
         self._is_void = True
@@ -85,6 +88,7 @@ class Filtering:
         """Speak in the words of a verdict from now on; nothing changes if it was given here."""
         if vocabulary is not self.vocabulary:
             self.vocabulary, self._is_void = vocabulary, True
+            self.states_position += 1
 
     def refresh(self, pod: Pod) -> None:
         """Bring the answer up to date with the table."""
@@ -145,13 +149,25 @@ class Filtering:
             prepared=self.pre.prepared,
         )
 
+    def tells_names_apart(self, pod: Pod) -> bool:
+        """Say whether what is said of hypothetical rows may depend on what the claims of a pod are called."""
+        return bool(pod.spec.volumes) and any(
+            isinstance(step.plugin, TellsVolumesApart) and step.plugin.tells_names_apart(pod) for step in self._active
+        )
+
+    def new_watch(self) -> AnswerWatch:
+        """Return a watch for somebody who keeps what the filters say of hypothetical rows."""
+        return AnswerWatch(self._table.reads, self._stopwatch)
+
     @property
     def asked_plugins(self) -> list[Filter]:
         """The filters that have something to say."""
         return [step.plugin for step in self._active]
 
-    def suppose(self, pod: Pod, nodes: Nodes, without: frozenset[str] = frozenset()) -> Words:
-        """Return the words for hypothetical rows, of all filters but some; nothing is kept."""
+    def suppose(
+        self, pod: Pod, nodes: Nodes, without: frozenset[str] = frozenset(), watch: AnswerWatch | None = None
+    ) -> Words:
+        """Return the words for hypothetical rows, of all filters but some; who keeps them notes what was read."""
         words = np.zeros(len(nodes), dtype=np.int32)
         for step in self._active:
             if step.plugin.name in without:
@@ -159,13 +175,14 @@ class Filtering:
             nodes.asked = words == 0
             if not nodes.asked.any():
                 break
-            said = self._put(pod, step, nodes)
+            said = self._put(pod, step, nodes, watch)
             if said is not None:
                 np.copyto(words, said, where=nodes.asked)
         return words
 
     def _take_states(self, is_relaid: bool) -> None:
         restated = self.pre.restated
+        self.states_position += 1 if restated is None else len(restated)
         if restated is None:
             active = [step for step in self._steps if step.plugin.name not in self.pre.skipped]
             if self.pre.narrowed != self._narrowed or active != self._active or self.pre.rejection is not None:
@@ -264,10 +281,10 @@ class Filtering:
             np.copyto(words, 0, where=onward)
         self._keep(rows, refused_by, words)
 
-    def _put(self, pod: Pod, step: _Step, nodes: Nodes) -> Words | None:
+    def _put(self, pod: Pod, step: _Step, nodes: Nodes, watch: AnswerWatch | None = None) -> Words | None:
         blame = (step.plugin.name, "Filter", pod)
         details = (step.plugin, pod, nodes, step.state, self.vocabulary)
-        return self._watch.ask(step.index, blame, ask_filter, *details)
+        return (watch or self._watch).ask(step.index, blame, ask_filter, *details)
 
     def _keep(self, rows: Rows | None, refused_by: Refusers, words: Words) -> None:
         now = refused_by == len(self._active)

@@ -80,3 +80,7 @@ class TellsApart:
 
 class TellsVolumesApart(TellsApart):
     """A plugin that tells pods apart by their volumes, and is not asked about pods that have none."""
+
+    def tells_names_apart(self, pod: Pod) -> bool:
+        """Say whether on rows as they would be it matters what the claims of a pod are called, whatever `sign` says."""
+        return False

@@ -6,7 +6,9 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 from stowplan.framework.kept.filtering import Filtering
+from stowplan.framework.kept.nominated import BesideNominated
 from stowplan.framework.kept.ranking import Ranking
+from stowplan.framework.kept.supposed import SupposedAnswers
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
 from stowplan.table.journal import Journal
@@ -22,15 +24,32 @@ MOST_FAMILIES = 8
 class Kept:
     """The filters' and the scorers' answer for pods of one signature, which can be turned to another of its family."""
 
-    __slots__ = ("_requests_journal", "filtering", "ranking", "shape")
+    __slots__ = ("_beside_nominated", "_requests_journal", "_supposed", "_table", "filtering", "ranking", "shape")
 
     def __init__(self, profile: Profile, table: Table, shape: PodShape) -> None:
         self.filtering = Filtering(profile, table)
         self.ranking = Ranking(profile, table, self.filtering.feasible_journal)
         # Keeps the shape, and with it everything compiled for it, alive between two pods of the signature.
         self.shape = shape
+        self._table = table
+        self._beside_nominated: BesideNominated | None = None
+        self._supposed: SupposedAnswers | None = None
         self._requests_journal = Journal()
         self.filtering.nodes.requests_journal = self.ranking.nodes.requests_journal = self._requests_journal
+
+    @property
+    def beside_nominated(self) -> BesideNominated:
+        """What is left where pods are nominated to nodes; found out by those who need to know."""
+        if self._beside_nominated is None:
+            self._beside_nominated = BesideNominated(self.filtering, self._table)
+        return self._beside_nominated
+
+    @property
+    def supposed(self) -> SupposedAnswers:
+        """What is asked about rows as they would be, with other pods gone and nominated ones there."""
+        if self._supposed is None:
+            self._supposed = SupposedAnswers(self.filtering, self._table, self.beside_nominated.journal)
+        return self._supposed
 
     def turn_to(self, shape: PodShape) -> None:
         """Serve pods that differ from those before in nothing but what they request."""

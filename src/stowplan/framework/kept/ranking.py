@@ -39,7 +39,7 @@ INFEASIBLE: Final = -1
 
 
 class Ranking:
-    """The scores of one signature over one set of feasible rows, which `feasible_journal` keeps track of.
+    """The scores of one signature over the feasible rows; `feasible_journal` is marked when the filters leave others.
 
     `scored` is what Score is shown in place of the table's rows, if it is anything else.
     """
@@ -96,7 +96,10 @@ class Ranking:
         """Bring the total up to date with the table and with the rows that are feasible now."""
         is_relaid = self._layout != self._table.layout.position
         fresh = self._fit() if is_relaid else NO_ROWS
-        has_flipped = self._feasible_position != self._feasible_journal.position
+        # By the filters, or by others who leave fewer rows than they.
+        has_flipped = (
+            feasible is not self.nodes.feasible_rows or self._feasible_position != self._feasible_journal.position
+        )
         if has_flipped:
             self._flip(feasible)
         restated = self._states_watch.stale()
@@ -129,6 +132,7 @@ class Ranking:
         if flipped is None:
             self._is_to_sum = True
         elif len(flipped):
+            self._feasible_journal.mark_each(flipped)
             self.sums[flipped] += np.where(feasible[flipped], -self._out_of_reach, self._out_of_reach)
         for step in self._steps:
             step.held = None

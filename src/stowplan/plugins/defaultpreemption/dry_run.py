@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.framework.contract import Attempt
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.verdict import Words
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.hypothetical import COMES, GONE, PUT_BACK, Moves, Offsets, Signs, code_shapes, offsets_of

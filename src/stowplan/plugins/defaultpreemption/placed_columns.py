@@ -39,6 +39,7 @@ class PlacedColumns:
 
     def __init__(self, pods: PlacedPods) -> None:
         self._placed = pods
+        self._runs_written = 0
         self._clear(0)
 
     def _clear(self, rows: int) -> None:
@@ -47,6 +48,8 @@ class PlacedColumns:
         self._identities: NDArray[np.int64] = np.full(rows, id(()), dtype=np.int64)
         self._starts: NDArray[np.intp] = np.zeros(rows, dtype=np.intp)
         self._lengths: NDArray[np.intp] = np.zeros(rows, dtype=np.intp)
+        #: By row, which run it is of all that were ever written; 0 for the empty one that was there from the beginning.
+        self.runs: NDArray[np.int64] = np.zeros(rows, dtype=np.int64)
         # By place.
         self.pods: list[PlacedPod] = []
         self._numbers: NDArray[np.int64] = np.zeros((3, SLACK), dtype=np.int64)  # (code, priority, start; places)
@@ -66,14 +69,20 @@ class PlacedColumns:
         found: Scores = self._numbers[2]
         return found
 
-    def lay_out(self, rows: Rows, names: Sequence[str]) -> LaidOutPods:
-        """Return the pods of some rows, the most important of each row first; `names` has all nodes by row."""
-        if len(self._runs) != len(names) or len(self.pods) > 2 * self._needed + SLACK:
-            self._clear(len(names))
+    def begin(self, rows: int) -> None:
+        """Begin a search among so many rows: until the next one begins, what is written stays where it is."""
+        if len(self._runs) != rows or len(self.pods) > 2 * self._needed + SLACK:
+            self._clear(rows)
+
+    def refresh(self, rows: Rows, names: Sequence[str]) -> None:
+        """Write the runs of rows whose pods have changed; `names` has all nodes by row."""
         found = self._placed.all_by_importance(map(names.__getitem__, rows.tolist()))
         identities = np.fromiter(map(id, found), dtype=np.int64, count=len(found))
         for position in np.flatnonzero(identities != self._identities[rows]).tolist():
             self._write(int(rows[position]), found[position])
+
+    def lay_out(self, rows: Rows) -> LaidOutPods:
+        """Return the pods of some rows as they were when last refreshed, the most important of each row first."""
         lengths = self._lengths[rows]
         offsets = offsets_of(lengths)
         return LaidOutPods(np.repeat(self._starts[rows] - offsets[:-1], lengths) + np.arange(offsets[-1]), offsets)
@@ -89,7 +98,8 @@ class PlacedColumns:
     def _write(self, row: int, pods: Sequence[PlacedPod]) -> None:
         start, count = len(self.pods), len(pods)
         self._needed += count - int(self._lengths[row])
-        self._runs[row], self._identities[row] = pods, id(pods)
+        self._runs_written += 1
+        self._runs[row], self._identities[row], self.runs[row] = pods, id(pods), self._runs_written
         self._starts[row], self._lengths[row] = start, count
         self.pods += pods
         while len(self.pods) > self._numbers.shape[1]:

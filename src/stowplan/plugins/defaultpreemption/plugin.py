@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,9 +15,9 @@ from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework import changes
+from stowplan.framework.attempt import Attempt, KeptWords
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import (
-    Attempt,
     Awaited,
     Nominated,
     PodGroupPostFilter,
@@ -41,6 +42,7 @@ from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
 from stowplan.plugins.defaultpreemption.group_search import EVALUATIONS, GroupSearch, is_being_preempted
 from stowplan.plugins.defaultpreemption.placed_columns import PlacedColumns
 from stowplan.plugins.defaultpreemption.search import VictimSearch, budgets_of
+from stowplan.plugins.defaultpreemption.tried_rows import TriedRows
 from stowplan.plugins.defaultpreemption.unit_search import UnitSearch
 from stowplan.plugins.defaultpreemption.units import Units
 from stowplan.table.columns import Rows
@@ -106,6 +108,8 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         self._handle = handle
         self._args = args
         self._columns: PlacedColumns | None = None
+        # What rows came to for other pods of a signature, for as long as answers are kept for it.
+        self._tried: WeakKeyDictionary[KeptWords, TriedRows] = WeakKeyDictionary()
         gates = handle.feature_gates
         self._has_groups, self._has_trees = has_groups(gates), gates.enabled("CompositePodGroup")
         self._has_group_policies = gates.enabled("PodGroupPreemptionPolicy")
@@ -199,7 +203,18 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         in_turn, enough = np.roll(rows, -start), self._args.enough(len(rows))
         if self._has_groups and self._has_groups_on(rows, attempt):
             return UnitSearch(pod, attempt, self._handle, self._units()).run(in_turn, enough)
-        return search.run(in_turn, enough)
+        return search.run(in_turn, enough, self._known(pod, attempt, self._columns))
+
+    def _known(self, pod: Pod, attempt: Attempt, columns: PlacedColumns) -> TriedRows | None:
+        """Return what rows came to for pods of the same signature, as far as it still holds."""
+        if attempt.kept_words is None:
+            return None
+        rows = len(attempt.verdict.names)
+        known = self._tried.get(attempt.kept_words)
+        if known is None:
+            known = self._tried[attempt.kept_words] = TriedRows(columns, rows)
+        known.forget(attempt.kept_words.stale(pod), rows)
+        return known
 
     def _has_groups_on(self, rows: Rows, attempt: Attempt) -> bool:
         """Say whether pods of groups are on any of the rows: only there is it more than pods that is evicted."""

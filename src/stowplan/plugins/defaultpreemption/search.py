@@ -12,15 +12,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.framework.contract import Attempt
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.handle import Handle, PlacedPod, PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.kinds import PodDisruptionBudget
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector, SelectorError, compile_label_selector
-from stowplan.plugins.defaultpreemption.candidate_nodes import Findings, Tried, Victims
-from stowplan.plugins.defaultpreemption.dry_run import Evictable, NominatedByRow, dry_run
+from stowplan.plugins.defaultpreemption.candidate_nodes import RowFindings
+from stowplan.plugins.defaultpreemption.dry_run import Evictable, dry_run
 from stowplan.plugins.defaultpreemption.placed_columns import LaidOutPods, PlacedColumns
+from stowplan.plugins.defaultpreemption.tried_rows import TriedRows, Victims
 from stowplan.table.columns import Mask, Rows
 from stowplan.table.hypothetical import Offsets, offsets_of, sum_rows
 from stowplan.table.shape import PodShape
@@ -39,7 +40,6 @@ class VictimSearch:
         self._attempt = attempt
         self._columns = columns
         self._budgets = budgets_of(handle)
-        self._nominated = nominated_by_row(pod, attempt, handle)
 
     def potential_rows(self) -> Rows:
         """Return the rows that evictions may help: rejected, but not for good."""
@@ -51,43 +51,50 @@ class VictimSearch:
         may_help = [rejection is not None and rejection.code is Code.UNSCHEDULABLE for rejection in rejections]
         return np.flatnonzero(np.array(may_help)[verdict.words])
 
-    def run(self, rows: Rows, enough: int) -> Findings:
-        """Look for candidates among `rows`, in their order, until there are enough."""
-        found = Findings(self._attempt.verdict, enough)
+    def run(self, rows: Rows, enough: int, known: TriedRows | None = None) -> RowFindings:
+        """Look for candidates among `rows`, in their order, until there are enough; `known` is what others came to."""
+        names = self._attempt.verdict.names
+        # How many more evictions a budget allows changes with every one of them.
+        tried = known if known is not None and not self._budgets else TriedRows(self._columns, len(names))
+        found = RowFindings(self._attempt.verdict, enough, tried)
         at_a_time = max(enough, FEWEST_AT_A_TIME)
+        self._columns.begin(len(names))
         for start in range(0, len(rows), at_a_time):
-            if not found.is_enough:
-                self._try(rows[start : start + at_a_time], found)
+            if found.is_enough:
+                break
+            some = rows[start : start + at_a_time]
+            self._columns.refresh(some, names)
+            unknown = tried.unknown(some)
+            if len(unknown):
+                self._try(unknown, tried)
+            found.add(some)
         return found
 
-    def _try(self, rows: Rows, found: Findings) -> None:
+    def _try(self, rows: Rows, tried: TriedRows) -> None:
         places, offsets = self._evictable(rows)
         lengths = np.diff(offsets)
         has_some = lengths > 0
         if not has_some.all():
-            found.refuse(rows[~has_some].tolist(), NO_VICTIMS)
+            tried.refuse(rows[~has_some], self._attempt.verdict.vocabulary.number(NO_VICTIMS))
             rows, offsets = rows[has_some], offsets_of(lengths[has_some])
         if len(rows):
-            found.add(self._dry_run(rows, places, offsets))
+            places, is_over = self._in_turn(places, offsets)
+            evictable = Evictable(rows, *self._columns.shapes_at(places), offsets)
+            result = dry_run(self._attempt, evictable, self._attempt.nominated)
+            tried.note(rows, Victims(places, offsets, is_over), result)
 
     def _evictable(self, rows: Rows) -> LaidOutPods:
         """Return the pods of rows that the pod may evict, the most important of each row first."""
-        places, offsets = self._columns.lay_out(rows, self._attempt.verdict.names)
+        places, offsets = self._columns.lay_out(rows)
         is_lower = self._columns.priorities.take(places) < self._pod.spec.priority
         if is_lower.all():
             return LaidOutPods(places, offsets)
         return LaidOutPods(places[is_lower], offsets_of(sum_rows(is_lower.astype(np.int64), offsets)))
 
-    def _dry_run(self, rows: Rows, places: NDArray[np.intp], offsets: Offsets) -> Tried:
-        is_over: Mask = np.zeros(len(places), dtype=bool)
-        if self._budgets:
-            places, is_over = self._in_turn(places, offsets)
-        evictable = Evictable(rows, *self._columns.shapes_at(places), offsets)
-        result = dry_run(self._attempt, evictable, self._nominated)
-        return Tried(Victims(self._columns, places, is_over), evictable, result)
-
     def _in_turn(self, places: NDArray[np.intp], offsets: Offsets) -> tuple[NDArray[np.intp], Mask]:
         """Bring those to the front, node by node, whose eviction violates a budget: they are put back first."""
+        if not self._budgets:
+            return places, np.zeros(len(places), dtype=bool)
         in_turn: list[int] = []
         is_over: list[bool] = []
         for start, end in pairwise(offsets.tolist()):
@@ -97,15 +104,6 @@ class VictimSearch:
             in_turn += [own[index] for index in order]
             is_over += [violates[index] for index in order]
         return np.array(in_turn, dtype=np.intp), np.array(is_over, dtype=bool)
-
-
-def nominated_by_row(pod: Pod, attempt: Attempt, handle: PreemptingHandle) -> NominatedByRow:
-    """Return, by row, the nominated pods that must fit beside `pod`."""
-    nominated = handle.nominations.ahead_of(pod)
-    if not nominated:
-        return {}
-    rows = {name: row for row, name in enumerate(attempt.verdict.names) if name in nominated}
-    return {row: [attempt.nodes.shape_of(other) for other in nominated[name]] for name, row in rows.items()}
 
 
 def budgets_of(handle: Handle) -> Budgets:

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stowplan.framework.contract import Attempt, Preemption
+from stowplan.framework.attempt import Attempt
+from stowplan.framework.contract import Preemption
 from stowplan.framework.handle import PreemptingHandle
 from stowplan.framework.verdict import Code, Rejection, Words
 from stowplan.model.pod import Pod
 from stowplan.plugins.defaultpreemption import candidate_nodes
 from stowplan.plugins.defaultpreemption.candidate_nodes import Findings
 from stowplan.plugins.defaultpreemption.group_search import violations
-from stowplan.plugins.defaultpreemption.search import NO_VICTIMS, budgets_of, nominated_by_row
+from stowplan.plugins.defaultpreemption.search import NO_VICTIMS, budgets_of
 from stowplan.plugins.defaultpreemption.units import Unit, Units, UnknownNodeError
 from stowplan.table.columns import Rows
 
@@ -26,7 +27,7 @@ class UnitFindings(Findings):
     """The candidates that were found one by one."""
 
     def __init__(self, attempt: Attempt, enough: int) -> None:
-        super().__init__(attempt.verdict, enough)
+        super().__init__(attempt.verdict)
         self.found: list[Preemption] = []
         self._most = enough
 
@@ -53,7 +54,7 @@ class UnitSearch:
         self._pod, self._attempt, self._units = pod, attempt, units
         self._pods = handle.pods
         self._budgets = budgets_of(handle)
-        self._nominated = nominated_by_row(pod, attempt, handle)
+        self._nominated = attempt.nominated
 
     def run(self, rows: Rows, enough: int) -> UnitFindings:
         """Look for candidates among `rows`, in their order, until there are enough."""

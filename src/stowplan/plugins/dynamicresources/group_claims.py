@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from stowplan.framework.contract import Attempt, Errand
+from stowplan.framework.attempt import Attempt
+from stowplan.framework.contract import Errand
 from stowplan.framework.pod_groups import GroupArranged, GroupAttempt
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.dra import ResourceClaim

@@ -11,11 +11,11 @@ import numpy as np
 from stowplan.config.declarations import PluginArgs
 from stowplan.config.errors import invalid
 from stowplan.config.feature_gates import FeatureGates
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.contract import (
     MAX_SCORE,
     SKIP,
     Arranged,
-    Attempt,
     Awaited,
     Errand,
     Filter,

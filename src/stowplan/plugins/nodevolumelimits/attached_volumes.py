@@ -247,6 +247,11 @@ class DriverColumns:
             column = self._column(driver, rows)
         return column[:rows]
 
+    @property
+    def has_any(self) -> bool:
+        """Whether any row has, or had, a number for any driver."""
+        return bool(self._columns)
+
     def has(self, driver: str) -> bool:
         """Say whether any row has, or had, a number for a driver."""
         return driver in self._columns

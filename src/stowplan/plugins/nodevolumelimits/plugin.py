@@ -36,6 +36,8 @@ from stowplan.table.columns import Mask, Rows
 from stowplan.table.counts import Holding
 from stowplan.table.nodes import Nodes
 
+#: So many different states are kept; there are as many as pods want different volumes.
+MOST_STATES: Final = 1 << 10
 LIMIT_REASON: Final = "node(s) exceed max volume count"
 
 
@@ -70,6 +72,7 @@ class NodeVolumeLimits(TellsVolumesApart, PreFilter, Filter, Requeue):
         self._listers = handle.listers
         self._wants_drivers = handle.feature_gates.enabled("VolumeLimitScaling")
         self._attached: AttachedVolumes | None = None
+        self._states: dict[PodCSIVolumes, PodCSIVolumes] = {}
 
     def sign(self, pod: Pod) -> Hashable:
         """Pods differ by how many volumes of which driver they want; by which, only where that matters."""
@@ -80,21 +83,30 @@ class NodeVolumeLimits(TellsVolumesApart, PreFilter, Filter, Requeue):
         is_known = attached is not None and attached.refresh()
         return wanted_by(pod, self._listers, attached.decides if attached is not None and is_known else _always)
 
+    def tells_names_apart(self, pod: Pod) -> bool:
+        """Of the pods that are supposed to come, some may use the same volumes."""
+        attached = self._attached
+        return attached is None or not attached.refresh() or attached.limits.has_any
+
     def pre_filter(self, pod: Pod, nodes: Nodes) -> PodCSIVolumes | Skip:
         if not any(map(_is_attached, pod.spec.volumes)):
             return SKIP
-        return wanted_by(pod, self._listers, self._up_to_date(nodes.holding(POD_VOLUMES)).decides)
+        state = wanted_by(pod, self._listers, self._up_to_date(nodes.holding(POD_VOLUMES)).decides)
+        # One object for all that are equal: what follows from it need not be found out again.
+        if len(self._states) >= MOST_STATES:
+            self._states.clear()
+        return self._states.setdefault(state, state)
 
     def filter(self, pod: Pod, nodes: Nodes, state: PodCSIVolumes | None) -> Iterator[Reject]:
         # It can be listed for Filter alone; then nothing is prepared.
         wanted = state if state is not None else self.pre_filter(pod, nodes)
         if not isinstance(wanted, Skip):
-            # Of the pods that are supposed to come, some may use the same volumes.
-            named = wanted_by(pod, self._listers, _always) if nodes.is_hypothetical else wanted
-            yield from self._rejections(nodes, named)
+            attached = self._up_to_date(nodes.holding(POD_VOLUMES))
+            is_by_name = nodes.is_hypothetical and attached.limits.has_any
+            named = wanted_by(pod, self._listers, _always) if is_by_name else wanted
+            yield from self._rejections(nodes, NodeLimits(attached, nodes), named)
 
-    def _rejections(self, nodes: Nodes, state: PodCSIVolumes) -> Iterator[Reject]:
-        limits = NodeLimits(self._up_to_date(nodes.holding(POD_VOLUMES)), nodes)
+    def _rejections(self, nodes: Nodes, limits: NodeLimits, state: PodCSIVolumes) -> Iterator[Reject]:
         is_clear = state.registered.is_clear and state.bare.is_clear
         # Where there is a CSINode, no fewer drivers are served than where there is none.
         if is_clear and not self._needed(state.registered):
@@ -165,7 +177,9 @@ class NodeLimits:
         self._rows: Rows | None = nodes.rows
         self._count = len(nodes)
         self._supposed: dict[int, VolumesOnNode] = {}
-        for position, change in nodes.change_of_holding(POD_VOLUMES).items():
+        # Where nothing is limited, nobody asks what would be there.
+        changes = nodes.change_of_holding(POD_VOLUMES) if attached.limits.has_any else {}
+        for position, change in changes.items():
             if nodes.asked is None or nodes.asked[position]:
                 self._supposed[position] = attached.supposed(self._row(position), change)
 

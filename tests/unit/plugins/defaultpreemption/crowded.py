@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stowplan.app.cluster import Cluster
 from stowplan.config.releases import DEFAULT
 from stowplan.engine import scheduling_cycle
-from stowplan.framework.contract import Attempt
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter
 from stowplan.model.kinds import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from stowplan.model.meta import ApiObject, Condition, LabelSelector, NamespacedMeta
@@ -67,7 +67,7 @@ def attempt(cluster: Cluster, pod: Pod) -> Attempt:
     profile, shape = cluster.profile_of(pod), cluster.cache.table.shape_of(pod)
     found = scheduling_cycle.find_feasible(cluster.field, profile, pod, shape)
     assert not found.count, "the pod fits"
-    return attempt_of(found.kept.filtering, found.verdict or found.kept.filtering.verdict(), pod)
+    return attempt_of(found.kept, found.verdict, pod, cluster.field.nominations)
 
 
 def search(cluster: Cluster, pod: Pod, enough: int = 100) -> Findings:

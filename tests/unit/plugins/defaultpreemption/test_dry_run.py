@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stowplan.framework.contract import Attempt
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.handle import PlacedPod, PlacedPods
 from stowplan.framework.verdict import Words
 from stowplan.model.meta import ApiObject

@@ -16,7 +16,10 @@ from tests.unit.plugins.defaultpreemption.crowded import node, placed
 
 def told(columns: PlacedColumns, cluster: Cluster, rows: list[int]) -> list[list[tuple[str, int, str]]]:
     """Return, row by row, the names, priorities and requests of its pods as the columns have them."""
-    places, offsets = columns.lay_out(np.array(rows, dtype=np.intp), cluster.cache.table.names())
+    wanted = np.array(rows, dtype=np.intp)
+    columns.begin(len(cluster.cache.table))
+    columns.refresh(wanted, cluster.cache.table.names())
+    places, offsets = columns.lay_out(wanted)
     shapes, codes = columns.shapes_at(places)
     entries = [
         (columns.pods[place].pod.name, int(columns.priorities[place]), _cpu(shapes[code].pod))

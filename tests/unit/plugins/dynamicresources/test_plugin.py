@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from stowplan.config import feature_gates
 from stowplan.config.releases import DEFAULT
 from stowplan.framework import changes
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.changes import Action
-from stowplan.framework.contract import SKIP, Arranged, Attempt, refuse
+from stowplan.framework.contract import SKIP, Arranged, refuse
 from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.framework.verdict import Code, Rejection, Verdict, Vocabulary
 from stowplan.model import decode
