@@ -1,6 +1,6 @@
 """The page of performance, made from the JSON of runs: `make docs-performance` writes docs/performance.md.
 
-docs/performance has the runs, kept small, and what a person wrote about them (`text.md`), where a line `{{name}}` stands
+docs/performance has the runs, kept small, and what is written about them (`text.md`), where a line `{{name}}` stands
 for what is made here: every number in a table of the page comes from a file. `--take FOLDER` first takes over what
 benchmarks have left in a folder.
 """
