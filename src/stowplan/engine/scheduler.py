@@ -42,7 +42,7 @@ from stowplan.table.shape import PodShape
 
 #: A flood of changes is taken in by portions, with a pod in between: neither holds up the other, nor anybody else.
 _CHANGES_PER_POD = 50
-#: So long, and so many, pods are tried until bindings and events have their turn: like work is cheaper together.
+#: So long, and so many, pods are tried until bindings, watches and events have a turn: like work costs less together.
 _TURN_NS, _PODS_PER_TURN = 1_000_000, 32
 
 

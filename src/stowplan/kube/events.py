@@ -133,9 +133,11 @@ class Recorder:
                 continue
             versions = self._underway[event.name] = [event]
             self._call_writer()
-            for version in versions:
-                await self._write(version)
-            del self._underway[event.name]
+            try:
+                for version in versions:
+                    await self._write(version)
+            finally:
+                del self._underway[event.name]
 
     async def _rest(self) -> None:
         """Wait until there is something to do."""

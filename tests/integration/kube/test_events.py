@@ -192,6 +192,29 @@ def test_a_server_that_does_not_answer_is_given_up_after_twelve_tries() -> None:
     assert reports == ["event FailedScheduling about web: no answer 12 times; it is dropped"]
 
 
+def test_a_recorder_that_was_stopped_goes_on_when_it_runs_again() -> None:
+    api = FakeApi()
+
+    async def inside() -> None:
+        async with serving(api):
+            client = Client(api.credentials, ClientSettings("t", qps=-1))
+            recorder = Recorder(client, "machine", lambda: START, lambda: 0.0, print)
+            for name in ("first", "second"):
+                task = asyncio.create_task(recorder.run())
+                recorder.record(refused(about=pod(name)))
+                async with asyncio.timeout(100):
+                    await recorder.drain()
+                # It is stopped while it writes this one, which may be lost.
+                recorder.record(refused(about=pod(f"lost-{name}")))
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            await client.close()
+
+    hurry.run(inside(), 20.0)
+    written = [name.rpartition(".")[0] for name in api.names(EVENTS_PATH) if "lost" not in name]
+    assert written == ["default/first", "default/second"]
+
+
 def test_a_full_queue_drops_and_says_so_and_nobody_waits() -> None:
     async def work(api: FakeApi, recorder: Recorder) -> None:
         # Nothing is awaited, so nothing can be written in between.

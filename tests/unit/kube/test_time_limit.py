@@ -89,20 +89,14 @@ def test_what_is_raised_inside_comes_out(work: Callable[[], Coroutine[Any, Any, 
 
 
 def test_one_timer_serves_all() -> None:
-    class CountingLoop(virtual_time.VirtualTimeLoop):
-        timers = 0
-
-        def call_at(self, when: float, *details: Any, **named: Any) -> asyncio.TimerHandle:  # type: ignore[override]
-            self.timers += 1
-            return super().call_at(when, *details, **named)
-
-    async def work() -> None:
-        limit = TimeLimit(10)
+    async def work() -> list[asyncio.TimerHandle | None]:
+        limit, timers = TimeLimit(10), []
         for _ in range(100):
             with limit():
-                pass
+                timers.append(limit.timer)
+            await asyncio.sleep(0.05)
+        return timers
 
-    loop = CountingLoop()
-    loop.run_until_complete(work())
-    loop.close()
-    assert loop.timers == 1
+    first, *others = virtual_time.run(work())
+    assert first is not None
+    assert all(timer is first for timer in others)
