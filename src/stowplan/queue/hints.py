@@ -107,10 +107,13 @@ class Hints:
         if event.change.is_wildcard:
             is_for_another = event.new is not None and pod_id(event.new) != entry.id
             return QueueingStrategy.SKIP if is_for_another else QueueingStrategy.AFTER_BACKOFF
-        if any(self._helps(name, entry, event, narrowed) for name in entry.pending_plugins):
-            return QueueingStrategy.IMMEDIATELY
-        if any(self._helps(name, entry, event, narrowed) for name in entry.unschedulable_plugins):
-            return QueueingStrategy.AFTER_BACKOFF
+        # Plain loops: this is asked of every pod that waits, for every pod that gets a node.
+        for name in entry.pending_plugins:
+            if self._helps(name, entry, event, narrowed):
+                return QueueingStrategy.IMMEDIATELY
+        for name in entry.unschedulable_plugins:
+            if self._helps(name, entry, event, narrowed):
+                return QueueingStrategy.AFTER_BACKOFF
         return QueueingStrategy.SKIP
 
     def best(self, entry: QueuedPod, events: Iterable[ObjectChange]) -> QueueingStrategy:

@@ -6,7 +6,7 @@ match it (`table.terms`), summed over topology domains.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -39,7 +39,6 @@ from stowplan.framework.verdict import Rejection, WordedError
 from stowplan.model.affinity import Affinity, PodAffinity
 from stowplan.model.kinds import Namespace
 from stowplan.model.meta import Int32
-from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.interpodaffinity.domains import (
     CountedPods,
@@ -53,10 +52,11 @@ from stowplan.plugins.interpodaffinity.domains import (
     change_of,
     selection,
 )
+from stowplan.plugins.interpodaffinity.hints import AffinityHints
 from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
 from stowplan.table.domain_sums import LiveSums
 from stowplan.table.nodes import Nodes
-from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind, terms_of
+from stowplan.table.terms import AffinityTerm, CarriedTerm, TermKind
 
 HOSTNAME = "kubernetes.io/hostname"
 AFFINITY_REASON = "node(s) didn't match pod affinity rules"
@@ -64,9 +64,6 @@ ANTI_AFFINITY_REASON = "node(s) didn't match pod anti-affinity rules"
 EXISTING_REASON = "node(s) didn't satisfy existing pods anti-affinity rules"
 #: A profile may leave PreScore out and keep Score.
 UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not found'
-
-#: Says whether terms are about a pod.
-AboutPod = Callable[[list[AffinityTerm], Pod], bool]
 
 
 class InterPodAffinityArgs(PluginArgs, frozen=True):
@@ -116,8 +113,7 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
         by_node = handle.feature_gates.enabled("InterPodAffinityHostnameFastPath")
         self._node_key = HOSTNAME if by_node else ""
         self._resolves_by_name = handle.feature_gates.changed("NamespacesByName")
-        any_will_do = handle.feature_gates.changed("AnyAntiAffinityTermRequeues")
-        self._is_unwanted = is_about_any if any_will_do else is_about_all
+        self._hints = AffinityHints(any_will_do=handle.feature_gates.changed("AnyAntiAffinityTermRequeues"))
 
     # Filter
 
@@ -195,12 +191,10 @@ class InterPodAffinity(PreFilter, Filter, PreScore, Normalize, Requeue):
     def events(self) -> tuple[Awaited, ...]:
         of_pods = Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE
         return (
-            Awaited(
-                changes.ASSIGNED_POD, of_pods, partial(is_schedulable_after_assigned_pod_change, self._is_unwanted)
-            ),
+            Awaited(changes.ASSIGNED_POD, of_pods, self._hints.after_assigned_pod_change),
             # Whatever its labels were: others may want it now, or stand it.
             Awaited(changes.TARGET_POD, Action.UPDATE_POD_LABEL),
-            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, is_schedulable_after_node_change),
+            Awaited(changes.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._hints.after_node_change),
         )
 
     def remedies(self, rejected: RejectedRows) -> Iterator[Need]:
@@ -306,53 +300,3 @@ def _without_terms(fields: tuple[str, ...], pod: Pod) -> Pod:
     # Only what is required of a node matters to filters, so preferences may go too.
     affinity = replace(pod.spec.affinity or Affinity(), **dict.fromkeys(fields, PodAffinity()))
     return with_spec(pod, affinity=affinity)
-
-
-def is_schedulable_after_assigned_pod_change(is_unwanted: AboutPod, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
-    """Say whether another pod that came, changed or went has become a companion or is no longer a nuisance.
-
-    `is_unwanted` says whether some terms of anti-affinity are about a pod. Of the other's own terms only those of a pod
-    that went count: it may be the one that could not stand `pod`.
-    """
-    if not all(changes.counts_on_a_node(version) for version in (old, new) if version is not None):
-        return False
-    wanted, unwanted = _terms(pod, "affinity"), _terms(pod, "anti-affinity")
-    if old is None:
-        return new is not None and is_about_all(wanted, new)
-    if new is None:
-        return is_unwanted(unwanted, old) or is_unwanted(_terms(old, "anti-affinity"), pod)
-    is_companion_now = not is_about_all(wanted, old) and is_about_all(wanted, new)
-    return is_companion_now or (is_unwanted(unwanted, old) and not is_unwanted(unwanted, new))
-
-
-def is_schedulable_after_node_change(pod: Pod, old: Node | None, new: Node) -> bool:
-    """Say whether a node that came or was relabelled may now be near those wanted, or away from those unwanted."""
-    for term in _terms(pod, "affinity"):
-        value = new.labels.get(term.topology_key)
-        if value is not None and (old is None or old.labels.get(term.topology_key) != value):
-            return True
-    for term in _terms(pod, "anti-affinity"):
-        # Even a node without the key will do: nobody is near there.
-        if old is None:
-            return True
-        value = old.labels.get(term.topology_key)
-        if value is not None and new.labels.get(term.topology_key) != value:
-            return True
-    return False
-
-
-def _terms(pod: Pod, kind: TermKind) -> list[AffinityTerm]:
-    terms, problem = terms_of(pod)
-    if problem:
-        raise ValueError(f"pod {pod.key!r}: {problem}")
-    return [term for of_kind, _, term in terms if of_kind == kind]
-
-
-def is_about_all(terms: list[AffinityTerm], pod: Pod) -> bool:
-    """Say whether a pod is one that all terms are about; no terms are about nobody."""
-    return bool(terms) and all(term.matches(pod, {}) for term in terms)
-
-
-def is_about_any(terms: list[AffinityTerm], pod: Pod) -> bool:
-    """Say whether a pod is one that any of the terms is about."""
-    return any(term.matches(pod, {}) for term in terms)

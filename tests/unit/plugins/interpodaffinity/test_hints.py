@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from stowplan.config.feature_gates import default_gates
 from stowplan.framework import changes
@@ -10,6 +11,7 @@ from stowplan.framework.changes import Action
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.plugins.interpodaffinity import plugin
+from stowplan.plugins.interpodaffinity.hints import AffinityHints
 from stowplan.testing import LocalHandle, PodBuilder, make_node, make_pod
 
 ZONE = "topology.kubernetes.io/zone"
@@ -121,4 +123,24 @@ def test_a_pod_of_another_namespace_is_no_companion() -> None:
     ],
 )
 def test_nodes_that_come_or_move(waiting: Pod, old: Node | None, new: Node, helps: bool) -> None:
-    assert plugin.is_schedulable_after_node_change(waiting, old, new) is helps
+    assert AffinityHints(any_will_do=True).after_node_change(waiting, old, new) is helps
+
+
+def test_pods_that_share_their_affinity_are_told_apart_by_their_namespace() -> None:
+    hints = AffinityHints(any_will_do=True)
+    here, companion = FRIENDLY.build(), DB.on("n").build()
+    elsewhere = replace(here, metadata=replace(here.metadata, namespace="elsewhere"))
+    assert [hints.after_assigned_pod_change(pod, None, companion) for pod in (here, elsewhere, here)] == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_pods_are_told_apart_however_many_there_are() -> None:
+    hints = AffinityHints(any_will_do=True)
+    waiting = [make_pod(f"p{number}").affinity("app", f"db-{number}", ZONE).build() for number in range(17_000)]
+    companion = make_pod("other").label("app", "db-3").on("n").build()
+    helped = [pod.name for pod in waiting if hints.after_assigned_pod_change(pod, None, companion)]
+    assert helped == ["p3"]
+    assert [hints.after_assigned_pod_change(pod, None, companion) for pod in waiting[2:5]] == [False, True, False]
