@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.model.affinity import PodAffinity, PodAffinityTerm
@@ -42,10 +43,9 @@ History = tuple[list[Pod], list[tuple[world.Event, int]]]
 
 
 def node(name: str, host: str, zone: str) -> Node:
-    builder = make_node(name).capacity(cpu=100, pods=1000)
-    for key, value in ((HOST, host), (ZONE, zone)):
-        builder = builder.label(key, value) if value else builder
-    return builder.build()
+    built = make_node(name).capacity(cpu=100, pods=1000).build()
+    labels = {key: value for key, value in ((HOST, host), (ZONE, zone)) if value}
+    return replace(built, metadata=replace(built.metadata, labels=labels))
 
 
 apps = st.sampled_from(("a", "b"))

@@ -272,7 +272,8 @@ class Nodes:
 
     def has_any_near(self, key: str, sums: DomainSums, change: Scores | None) -> Mask:
         """Say which rows have pods that were added up in their domain of the label, given what is supposed of them."""
-        self._note(sums.presence)
+        # What one pod more or less comes to depends on how many there are.
+        self._note(sums.presence if change is None else sums.log)
         codes = self.label(key).codes
         found = sums.by_code.take(codes)
         return found > 0 if change is None else found + change * (codes >= 0) > 0

@@ -168,6 +168,8 @@ class Filtering:
         self, pod: Pod, nodes: Nodes, without: frozenset[str] = frozenset(), watch: AnswerWatch | None = None
     ) -> Words:
         """Return the words for hypothetical rows, of all filters but some; who keeps them notes what was read."""
+        # What is read for an answer that nobody keeps must not void those that are kept here.
+        watch = watch if watch is not None else self.new_watch()
         words = np.zeros(len(nodes), dtype=np.int32)
         for step in self._active:
             if step.plugin.name in without:
