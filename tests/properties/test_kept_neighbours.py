@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
+from stowplan.engine.scheduling_cycle import find_feasible
 from stowplan.model.affinity import PodAffinity, PodAffinityTerm
 from stowplan.model.kinds import Namespace
 from stowplan.model.meta import LabelSelector, ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node
 from tests import no_kept_answers
 from tests.examples import examples
@@ -111,6 +114,26 @@ def test_kept_answers_follow_the_neighbours(gates: str, history: History) -> Non
         if len(kept.cache.table):
             pod = named(templates[index % len(templates)], "asked")
             assert world.answer(kept, pod) == world.answer(anew, pod), event
+
+
+@settings(max_examples=examples(200))
+@given(st.sampled_from(("", BY_NODE)), histories())
+def test_what_is_kept_of_nodes_without_their_pods_follows_the_neighbours(gates: str, history: History) -> None:
+    cluster, _ = clusters(gates)
+    templates, events = history
+    pod, known = named(templates[0], "asked"), dict[int, list[int]]()
+    for event, _ in events:
+        event.apply(cluster)
+        table, field = cluster.cache.table, cluster.field
+        # Twice, so that it is kept from the beginning.
+        found = [find_feasible(field, cluster.profile_of(pod), pod, table.shape_of(pod)) for _ in range(2)][-1]
+        stale = found.kept.supposed.stale(pod)
+        known = {} if stale is None else {row: words for row, words in known.items() if row not in stale}
+        for row in range(len(table)):
+            gone = [shape for shape, pods in table.shapes_on[row].items() for _ in range(pods)]
+            vacated = Nodes(table).suppose(np.array([row]), [[]], [gone])
+            now = found.kept.supposed.suppose(pod, vacated).tolist()
+            assert known.setdefault(row, now) == now, event
 
 
 @settings(max_examples=examples(100))
