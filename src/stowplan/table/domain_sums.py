@@ -150,6 +150,10 @@ class DomainSums:
         if self.total in (0, amount):
             self.existence.mark_all()
 
+    def at(self, row: int) -> int:
+        """Return the sum of a row's domain; 0 for a row without the label."""
+        return self._sums.item(self._labels.view.item(row))
+
     def retire(self) -> None:
         """Have everybody get other sums: these are not followed any more."""
         self.existence.mark_all()

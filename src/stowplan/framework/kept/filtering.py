@@ -17,7 +17,7 @@ from stowplan.framework.kept.asking import AnswerWatch, VoidRows, ask_filter, cl
 from stowplan.framework.kept.incremental import FEW_ROWS, Incremental, TellsVolumesApart, by_amounts
 from stowplan.framework.kept.pre_filtering import PreFiltering
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Verdict, Vocabulary, Words
+from stowplan.framework.verdict import Rejection, Verdict, Vocabulary, Words
 from stowplan.model.pod import Pod
 from stowplan.table.columns import NO_ROWS, Mask, Rows, fitted
 from stowplan.table.journal import Journal
@@ -35,13 +35,14 @@ Refusers = NDArray[np.int16]
 class _Step:
     """A filter with the state it is given."""
 
-    __slots__ = ("by_amounts", "changed", "index", "is_new", "plugin", "state")
+    __slots__ = ("by_amounts", "changed", "index", "is_by_row", "is_new", "plugin", "state")
 
     def __init__(self, index: int, plugin: Filter) -> None:
         self.index = index
         self.plugin = plugin
         self.state: Any = None
         self.by_amounts: Incremental | None = None
+        self.is_by_row = False
         # Its state has changed, so what it said is void: about any row, or about some.
         self.is_new = True
         self.changed: Rows = NO_ROWS
@@ -49,6 +50,7 @@ class _Step:
     def take(self, state: Any, nodes: Nodes, is_relaid: bool) -> bool:
         """Take over the state that is true now; say whether anything that it said is void."""
         before, self.state, self.by_amounts = self.state, state, by_amounts(state)
+        self.is_by_row = isinstance(state, Incremental) and state.is_by_row
         if state is not before and not self.is_new:
             # States before and after a node came or went are not about the same rows.
             rows = None if is_relaid else _changed_rows(before, state, nodes)
@@ -214,7 +216,7 @@ class Filtering:
             return
         rows = each_once(some[0] if len(some) == 1 else np.concatenate(some), len(self._words))
         # Where a state says that its answer has changed, it has.
-        if is_restated or not self._still_pass(pod, rows, void):
+        if not self._close(rows, void) and (is_restated or not self._still_pass(pod, rows, void)):
             self._walk(pod, rows, void)
 
     def _void(self, index: int, marks: Rows | None) -> Rows | None:
@@ -235,6 +237,24 @@ class Filtering:
             refuser = self._refused_by.item(row)
             if refuser == index or (refuser > index and not state.fits(*resources.amounts(row))):
                 return False
+        return True
+
+    def _close(self, rows: Rows, void: Sequence[Rows | None]) -> bool:
+        """See to a few rows that were feasible, one by one, if all who are to be asked about them can say it so."""
+        asked = [(index, some) for index, some in enumerate(void) if some is not None and len(some)]
+        if len(rows) > FEW_ROWS or not all(self._active[index].is_by_row for index, _ in asked):
+            return False
+        if not self.feasible[rows].all():
+            return False
+        for index, some in asked:
+            state, plugin = self._active[index].state, self._active[index].plugin.name
+            for row in some.tolist():
+                refusal = state.refusal_of(row, self.nodes) if self.feasible.item(row) else None
+                if refusal is not None:
+                    self._words[row] = self.vocabulary.number(Rejection(refusal.reasons, refusal.code, plugin))
+                    self._refused_by[row], self.feasible[row] = index, False
+                    self.feasible_count -= 1
+                    self.feasible_journal.mark(row)
         return True
 
     def _still_pass(self, pod: Pod, rows: Rows, stale: Sequence[Rows | None]) -> bool:

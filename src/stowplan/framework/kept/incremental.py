@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Hashable
 from typing import Any
 
+from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Rows
 from stowplan.table.domain_sums import LiveSums
@@ -33,6 +34,15 @@ class Incremental:
         them is asked again anyway.
         """
         return None
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether `refusal_of` can say what the filter says of one row, as a pod more on a node may call for."""
+        return False
+
+    def refusal_of(self, row: int, nodes: Nodes) -> Rejection | None:
+        """Return what the filter says of one of all `nodes`; None if it lets it pass."""
+        raise NotImplementedError
 
     @property
     def is_by_amounts(self) -> bool:

@@ -71,6 +71,10 @@ class PodsByDomain:
         near = [nodes.has_any_near(self.key, sums, change_of(nodes, counted)) for counted, sums in pairs]
         return np.logical_or.reduce(near) if len(near) > 1 else near[0]
 
+    def has_any_at(self, row: int, nodes: Nodes) -> bool:
+        """Say it of one of all rows."""
+        return any(sums.at(row) > 0 for sums in self._sums)
+
 
 class PodsByNode:
     """Which nodes that have a label have some pods, whatever other nodes have the same value of it."""
@@ -95,6 +99,11 @@ class PodsByNode:
         found = np.logical_or.reduce([_count(nodes, counted) > 0 for counted in self._counted])
         has_any: Mask = found & (nodes.label(self.key).codes >= 0)
         return has_any
+
+    def has_any_at(self, row: int, nodes: Nodes) -> bool:
+        """Say it of one of all rows."""
+        is_there = any(_count(nodes, counted).item(row) for counted in self._counted)
+        return is_there and nodes.label(self.key).codes.item(row) >= 0
 
 
 Domains = PodsByDomain | PodsByNode

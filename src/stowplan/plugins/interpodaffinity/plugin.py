@@ -35,7 +35,7 @@ from stowplan.framework.contract import (
 from stowplan.framework.handle import Handle
 from stowplan.framework.kept.incremental import Incremental
 from stowplan.framework.remedies import Need, RejectedRows, Variant, with_spec
-from stowplan.framework.verdict import Rejection, WordedError
+from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.affinity import Affinity, PodAffinity
 from stowplan.model.kinds import Namespace
 from stowplan.model.meta import Int32
@@ -260,6 +260,19 @@ class _RequiredTerms(Incremental):
 
     def changed_rows(self, before: _RequiredTerms, nodes: Nodes) -> Rows | None:
         return NO_ROWS if self._outline() == before._outline() else None
+
+    @property
+    def is_by_row(self) -> bool:
+        # Where the first of its kind may go depends on other rows.
+        return self.has_companions or not self.is_own_companion
+
+    def refusal_of(self, row: int, nodes: Nodes) -> Rejection | None:
+        if not all(domains.has_any_at(row, nodes) for domains in self.affinity):
+            return Rejection((AFFINITY_REASON,), Code.UNRESOLVABLE)
+        for some, reason in ((self.anti_affinity, ANTI_AFFINITY_REASON), (self.existing, EXISTING_REASON)):
+            if any(domains.has_any_at(row, nodes) for domains in some):
+                return Rejection((reason,))
+        return None
 
     def _outline(self) -> tuple[object, ...]:
         domains = (self.affinity, self.anti_affinity, self.existing)

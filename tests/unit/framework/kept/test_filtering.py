@@ -458,6 +458,90 @@ def test_a_row_that_a_new_state_frees_goes_on_to_those_behind() -> None:
     assert (world.words(), world.asked()) == ({"d": "Second: y"}, [["d"]])
 
 
+# States that can say it of one row
+
+
+class ByRow(Incremental):
+    """A state that refuses rows with two pods and more, and can say it of each."""
+
+    @property
+    def is_by_row(self) -> bool:
+        return True
+
+    def refusal_of(self, row: int, nodes: Nodes) -> Rejection | None:
+        return Rejection(("busy",), Code.UNRESOLVABLE) if nodes.count(EVERYBODY).item(row) >= 2 else None
+
+
+class Everybody:
+    def amount(self, pod: Pod) -> int:
+        return 1
+
+
+EVERYBODY = Everybody()
+
+
+class Quiet(PreFilter, First):
+    """Refuses nodes with two pods and more."""
+
+    def pre_filter(self, pod: Pod, nodes: Nodes) -> Any:
+        return ByRow()
+
+    def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
+        yield from super().filter(pod, nodes, state)
+        yield reject(nodes.count(EVERYBODY) >= 2, "busy", unresolvable=True)
+
+
+@pytest.mark.parametrize(
+    ("pods", "words", "flipped"),
+    [
+        pytest.param("b", {}, "", id="a row that still passes"),
+        pytest.param("bb", {"b": "Quiet: busy"}, "b", id="a row that does not"),
+        pytest.param("bbcdd", {"b": "Quiet: busy", "d": "Quiet: busy"}, "bd", id="several rows"),
+    ],
+)
+def test_a_few_rows_are_asked_about_one_by_one(pods: str, words: dict[str, str], flipped: str) -> None:
+    world = World(TWENTY, First(), Quiet(), Third(), t={"First": "x"})
+    for number, node in enumerate(pods):
+        world.put(f"p{number}", node)
+    world.refresh()
+    assert world.asked() == [[], [], []]
+    assert world.words() == {"t": "First: x"} | words
+    assert (world.flipped(), world.feasible()) == (flipped, "".join(name for name in TWENTY[:-1] if name not in words))
+    rejection = world.filtering.verdict().rejected.get("b")
+    assert rejection is None or rejection.code is Code.UNRESOLVABLE
+
+
+def test_a_row_that_was_refused_is_asked_about_in_full() -> None:
+    world = World(TWENTY, Quiet(), Third(), b={"Third": "x"})
+    world.put("p0", "b")
+    world.put("p1", "b")
+    world.refresh()
+    assert (world.words(), world.asked()) == ({"b": "Quiet: busy"}, [["b"], []])
+    world.put("p2", "b")
+    world.stand.cache.remove_pod(make_pod("p0").build())
+    world.stand.cache.remove_pod(make_pod("p1").build())
+    world.refresh()
+    assert (world.words(), world.asked()) == ({"b": "Third: x"}, [["b"], ["b"]])
+
+
+def test_who_cannot_say_it_of_one_row_is_asked_in_order_with_those_who_can() -> None:
+    world = World(TWENTY, First(), Quiet())
+    world.put("p0", "b")
+    world.put("p1", "b")
+    world.change(b={"First": "x"})
+    world.refresh()
+    assert world.words() == {"b": "First: x"}
+
+
+def test_many_rows_are_asked_about_in_full() -> None:
+    world = World(TWENTY, Quiet())
+    for number, node in enumerate(TWENTY[: FEW_ROWS + 1] * 2):
+        world.put(f"p{number}", node)
+    world.refresh()
+    assert world.asked() == [["abcdefghi", "abcdefghi"]]
+    assert world.words() == dict.fromkeys("abcdefghi", "Quiet: busy")
+
+
 # Supposed rows, faults
 
 

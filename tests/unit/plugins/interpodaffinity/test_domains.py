@@ -191,8 +191,9 @@ def test_where_pods_are_is_always_known(node_key: str, expected: list[int]) -> N
 
 
 def where(domains: Domains, nodes: Nodes) -> list[int]:
-    """Return the rows that have any."""
+    """Return the rows that have any; what is said of all and what of each must be the same."""
     rows: list[int] = np.flatnonzero(domains.has_any(nodes)).tolist()
+    assert rows == [row for row in range(len(nodes)) if domains.has_any_at(row, nodes)]
     return rows
 
 

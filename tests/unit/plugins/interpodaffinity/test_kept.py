@@ -103,6 +103,16 @@ def test_pods_more_in_a_domain_are_no_question_to_required_affinity() -> None:
     assert "pre_filter" not in world.asked()
 
 
+def test_a_pod_that_must_stand_alone_closes_its_node_without_a_question() -> None:
+    world = World(web().anti_affinity("app", "web"))
+    world.put("a1", web().anti_affinity("app", "web"), "first")
+    assert world.refused() == {"a1": AWAY}
+    world.asked()
+    world.put("b2", web().anti_affinity("app", "web"), "second")
+    assert world.refused() == {"a1": AWAY, "b2": AWAY}
+    assert world.asked() == {}
+
+
 def test_the_first_neighbour_that_a_pod_requires_opens_its_domain() -> None:
     world = World(make_pod("db").affinity("app", "web", ZONE))
     assert world.refused() == dict.fromkeys(ZONES, AFFINITY)
