@@ -35,11 +35,11 @@ class ImageLocality(Score):
 
     def score(self, pod: Pod, nodes: Nodes, state: Any) -> Scores:
         held = np.zeros(len(nodes), dtype=np.int64)
-        images, total = nodes.images, nodes.cluster_size
-        wanted = list(_images(pod))
+        images, wanted = nodes.images, list(_images(pod))
         names = [name for name in wanted if images.holders(name)]
         if not names:
             return held
+        total = nodes.cluster_size
         for name in names:
             held += int(images.size(name) * (images.holders(name) / total)) * _has_image(nodes, name)
         containers = len(pod.spec.init_containers) + len(pod.spec.containers)

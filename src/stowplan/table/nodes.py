@@ -106,7 +106,7 @@ class Nodes:
     @property
     def cluster_size(self) -> int:
         """How many nodes the cluster has, however few of them are given."""
-        self._note(self._table.layout)
+        self._note(self._table.size_journal)
         return len(self._table)
 
     def with_names(self, names: frozenset[str]) -> Mask:

@@ -39,6 +39,8 @@ class Table:
         self._own = msgspec.structs.replace(rules, device_claims=False)
         self.reads = Reads()
         self.layout = Journal()
+        #: How many nodes there are; who reads that is concerned on every row.
+        self.size_journal = Journal()
         self.node_journal = Journal()
         self.nodes: list[Node] = []
         self.row_of: dict[str, int] = {}
@@ -141,6 +143,7 @@ class Table:
         self.facts.fit(self._capacity)
         self.counts.fit(self._capacity, rows)
         self.terms.fit(self._capacity, rows)
+        self.size_journal.mark_all()
         self._order = None
         self._names = None
 

@@ -119,6 +119,17 @@ def test_an_image_draws_more_once_another_node_holds_it_too() -> None:
     assert scores(cluster, pod, "ImageLocality") == [100, 100]
 
 
+def test_an_image_draws_less_once_there_is_a_node_more_without_it() -> None:
+    cluster = cluster_of_two()
+    cluster.add(make_node("c").capacity(cpu=4, memory="8Gi").image("db:1", 900 * MEBIBYTE).build())
+    pod = make_pod("asked").image("db:1").build()
+    for _ in range(3):
+        # 300 of 900 MiB, as one of three holds it: (300 - 23) * 100 // (1000 - 23).
+        assert scores(cluster, pod, "ImageLocality") == [0, 0, 28]
+    cluster.add(make_node("d").capacity(cpu=4, memory="8Gi").build())
+    assert scores(cluster, pod, "ImageLocality") == [0, 0, 20, 0]
+
+
 @pytest.mark.parametrize("limit", [pytest.param(1, id="limited"), pytest.param(None, id="without a limit")])
 def test_of_pods_whose_claims_differ_one_may_share_a_volume_with_a_nominated_pod(limit: int | None) -> None:
     cluster = Cluster()
