@@ -48,6 +48,8 @@ class Creator:
     #: Told of what templates describe, where the server wants all of it.
     originals: Originals | None = None
     _templates: dict[str, ObjectTemplate] = field(default_factory=dict)
+    # What nodes are called beyond what their templates say; among some thousands of them, chance would repeat itself.
+    _given_out: set[str] = field(default_factory=set)
 
     def template(self, path: str) -> ObjectTemplate:
         """Return a template by the path that an operation names; each is read once."""
@@ -76,10 +78,17 @@ class Creator:
         if features is not None:
             maker.declared_features = tuple(sorted(f"Feature{one}" for one in range(1, int(features) + 1)))
         for index in range(step.number):
-            node, csi_node = maker.make(index, self.api.new_name(""))
+            node, csi_node = maker.make(index, self._unique())
             yield self.api.create(node)
             if csi_node is not None:
                 self.api.create(csi_node)
+
+    def _unique(self) -> str:
+        found = self.api.new_name("")
+        while found in self._given_out:
+            found = self.api.new_name("")
+        self._given_out.add(found)
+        return found
 
     def create_any(self, step: CreateAny | CreatePodGroups | CreateResourceClaims) -> Iterator[Any]:
         """Create objects of a template, one at a time."""

@@ -135,6 +135,17 @@ class Nodes:
             return matrix
         return matrix + self._moves.sum_requested(len(matrix))
 
+    def free(self, resource: int) -> NDArray[np.int64]:
+        """Return what is left of one resource on each node: cheaper than all amounts, where some rows are given."""
+        self._note_amounts()
+        resources = self._table.resources
+        has, taken = resources.allocatable[resource], resources.requested[resource]
+        if self.rows is None:
+            free: NDArray[np.int64] = has - taken
+        else:
+            free = has[self.rows] - taken[self.rows]
+        return free if self._moves is None else free - self._moves.sum_requested(len(resources.requested))[resource]
+
     def amounts(self) -> list[tuple[list[int], list[int]]]:
         """Return what each node has and what is taken of it as plain integers: for a few rows, faster than arrays."""
         if self._amounts is None:
@@ -384,6 +395,10 @@ class EmptyNodes(Nodes):
     @property
     def requested(self) -> Matrix:
         return np.zeros_like(super().requested)
+
+    def free(self, resource: int) -> NDArray[np.int64]:
+        has: NDArray[np.int64] = self.allocatable[resource]
+        return has
 
     def derived(self, rule: DerivedRule) -> Derived | None:
         return None

@@ -140,10 +140,36 @@ def test_the_audit_log_is_read_from_where_it_stood_for_one_namespace(tmp_path: P
     assert diary.bound_at == [2.5, 7.5]
 
 
+def mixed_pods(workload: str) -> list[Pod]:
+    """Return the first 400 pods that a workload of the mix measures, without their names."""
+    (selected,) = (one for one in workloads.find(OWN_WORKLOADS) if one.name == workload)
+    measured = [step for step in selected.operations()[0] if isinstance(step, ops.CreatePods)][-1]
+    template = ObjectTemplate.read(selected.path.parent / "pod.yaml", {})
+    return [template.make({**measured.template_params, "Index": index, "Count": 400}) for index in range(400)]
+
+
+@pytest.mark.parametrize(
+    ("workload", "templates", "is_plain"),
+    [
+        ("SchedulingMixedTemplates/5000Nodes_20000Pods_1Template", 1, True),
+        ("SchedulingMixedTemplates/5000Nodes_20000Pods_200Templates", 200, True),
+        ("SchedulingMixedTemplates/5000Nodes_20000Pods_5Kinds_5Templates", 5, False),
+        ("SchedulingMixedTemplates/5000Nodes_20000Pods_5Kinds_200Templates", 200, False),
+        ("SchedulingMixedTemplatesWithNodeChurn/5000Nodes_20000Pods_200Templates", 200, True),
+        ("SchedulingMixedTemplatesWithNodeChurn/5000Nodes_20000Pods_5Kinds_200Templates", 200, False),
+    ],
+)
+def test_rows_of_the_mix_differ_in_how_many_templates_of_which_kinds_take_turns(
+    workload: str, templates: int, is_plain: bool
+) -> None:
+    pods = mixed_pods(workload)
+    assert len({pod.labels["app"] for pod in pods}) == templates
+    assert pods[3] == pods[3 + templates]
+    assert all(pod.spec.affinity is None and not pod.spec.topology_spread_constraints for pod in pods) is is_plain
+
+
 def test_the_mix_has_200_templates_of_five_kinds() -> None:
-    (path,) = {one.path for one in workloads.find(OWN_WORKLOADS)}
-    template = ObjectTemplate.read(path.parent / "pod.yaml", {})
-    pods: list[Pod] = [template.make({"Index": index, "Count": 400}) for index in range(400)]
+    pods = mixed_pods("SchedulingMixedTemplates/5000Nodes_5000Pods")
     assert len({pod.labels["app"] for pod in pods}) == 200
     assert pods[7] == pods[207]
     kinds = Counter(

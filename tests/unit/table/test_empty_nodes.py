@@ -14,5 +14,6 @@ def test_nothing_is_on_an_empty_node() -> None:
     real, empty = Nodes(cache.table), EmptyNodes(cache.table)
     cpu = real.resource("cpu")
     assert (real.requested[cpu].tolist(), empty.requested[cpu].tolist()) == ([3000], [0])
+    assert (real.free(cpu).tolist(), empty.free(cpu).tolist()) == ([1000], [4000])
     assert (real.allocatable[cpu].tolist(), empty.allocatable[cpu].tolist()) == ([4000], [4000])
     assert (real.images.holders("app:1"), empty.images.holders("app:1")) == (1, 0)

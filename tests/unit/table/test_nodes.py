@@ -70,7 +70,7 @@ def test_what_a_plugin_reads_cannot_be_written(read: Callable[[Nodes], Any], cho
         array[0] = 1
 
 
-@pytest.mark.parametrize("read", ARRAYS)
+@pytest.mark.parametrize("read", [*ARRAYS, pytest.param(lambda nodes: nodes.free(0), id="what is free")])
 def test_every_read_is_noted(read: Callable[[Nodes], Any]) -> None:
     table = make_table()
     nodes = Nodes(table)
@@ -86,6 +86,7 @@ def test_rows_taken_are_those_rows_in_that_order() -> None:
     assert nodes.all_rows.tolist() == [2, 0]
     assert nodes.allocatable[0].tolist() == [3000, 1000]
     assert nodes.requested[0].tolist() == [500, 0]
+    assert nodes.free(0).tolist() == [2500, 1000]
     assert nodes.label(ZONE).codes.tolist() == [0, 0]
     assert nodes.column("letters").tolist() == [3, 1]
     assert nodes.count(EVERYBODY).tolist() == [1, 0]
@@ -124,8 +125,10 @@ def test_hypothetical_rows_are_worlds_of_their_own() -> None:
     assert supposed.is_hypothetical
     assert supposed.requested[0].tolist() == [200, 1000, 0]
     assert supposed.allocatable[0].tolist() == [1000, 3000, 3000]
+    assert supposed.free(0).tolist() == [800, 2000, 3000]
     assert supposed.count(EVERYBODY).tolist() == [2, 2, 0]
     assert supposed.carriers(term).tolist() == [0, 2, 0]
     assert nodes.requested[0].tolist() == [0, 0, 500], "nothing happened for real"
+    assert nodes.free(0).tolist() == [1000, 2000, 2500]
     assert nodes.count(EVERYBODY).tolist() == [0, 0, 1]
     assert not nodes.is_hypothetical

@@ -158,14 +158,13 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Reque
         is_few = nodes.rows is not None and len(nodes.rows) <= FEW_ROWS
         if is_few and all(state.fits(has, taken) for has, taken in nodes.amounts()):
             return
-        allocatable, requested = nodes.allocatable, nodes.requested
         for demand in state:
-            has = allocatable[demand.row]
-            is_short = has - requested[demand.row] < demand.amount
-            if demand.is_served:
-                is_short &= has != 0
+            is_short = nodes.free(demand.row) < demand.amount
             if not np.count_nonzero(is_short):
                 continue
+            has = nodes.allocatable[demand.row]
+            if demand.is_served:
+                is_short &= has != 0
             # Evicting pods always makes room for one more, however few the node takes.
             unresolvable = demand.row != PODS and has < (demand.whole or demand.amount)
             yield reject(is_short, demand.reason, unresolvable=unresolvable)
