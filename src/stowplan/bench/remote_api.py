@@ -44,6 +44,8 @@ class RemoteApi:
         #: What the server has made for us and not deleted, in order: of anything else of that name we keep off.
         self.made: dict[Place, Any] = {}
         self._is_stopped = False
+        #: What was made up for objects that may not have been asked for yet: many are named before any is made.
+        self._given: set[Place] = set()
         self.priority_classes: set[int] = set()
         #: The first thing that went wrong.
         self.fault: WorkloadError | None = None
@@ -72,10 +74,11 @@ class RemoteApi:
         meta = found.metadata
         if meta.name:
             return found
-        name = self.new_name(meta.generate_name)
-        while self._is_known(found, f"{meta.namespace}/{name}" if meta.namespace else name):
-            name = self.new_name(meta.generate_name)
-        return replace(found, metadata=replace(meta, name=name))
+        while True:
+            named = replace(found, metadata=replace(meta, name=self.new_name(meta.generate_name)))
+            if place_of(named) not in self._given and not self._is_known(named, key_of(named)):
+                self._given.add(place_of(named))
+                return named
 
     # What steps ask for
 
@@ -135,6 +138,12 @@ class RemoteApi:
         if known is None:
             raise LookupError(f'{found.kind} "{key}" not found')
         return known
+
+    def forget(self, found: Any) -> None:
+        """Take it that an object is gone, so that another may have its name."""
+        self.made.pop(place_of(found), None)
+        kept = self._asked_pods if isinstance(found, Pod) else self.objects.get(type(found), {})
+        kept.pop(key_of(found), None)
 
     async def written(self) -> None:
         """Wait until all that was asked for so far is done."""

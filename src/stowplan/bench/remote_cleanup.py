@@ -49,14 +49,14 @@ async def clear(api: RemoteApi) -> list[str]:
 
 async def clear_since(api: RemoteApi, before: Collection[Place]) -> None:
     """Delete what was made since, but not the namespaces, so that the same can be made again."""
-    made = {place: one for place, one in api.made.items() if place not in before and not isinstance(one, Namespace)}
-    namespaces = {one.metadata.namespace for one in made.values() if isinstance(one, Pod)}
+    made = [one for place, one in api.made.items() if place not in before and not isinstance(one, Namespace)]
+    namespaces = {one.metadata.namespace for one in made if isinstance(one, Pod)}
     for kind in _LEFT_BEHIND:
         await _all(_clear_collection(api.requests, RESOURCES[kind].path_in(name)) for name in namespaces)
-    left = [one for one in made.values() if one.metadata.namespace not in namespaces]
+    left = [one for one in made if one.metadata.namespace not in namespaces]
     await _all(_delete_for_good(api.requests, path_of(one)) for one in left)
-    for place in made:
-        del api.made[place]
+    for one in made:
+        api.forget(one)
 
 
 async def _clear_collection(requests: RemoteRequests, path: str) -> None:

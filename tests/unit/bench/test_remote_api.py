@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -64,15 +64,16 @@ class Server:
 def run(
     work: Callable[[RemoteApi], Coroutine[Any, Any, None]],
     answers: Mapping[tuple[str, str], tuple[int, Any]] | None = None,
+    draws: Iterable[int] = range(10_000),
 ) -> Server:
     """Have something asked of an API server that gives these answers."""
     server = Server(answers or {})
 
     async def all_of_it() -> None:
         client = Client(Credentials("http://server", Fixed("")), ClientSettings("test", qps=-1), transport=server)
-        draws = iter(range(10_000))
+        drawn = iter(draws)
         requests = RemoteRequests(client, Originals())
-        await work(RemoteApi(requests, lambda below: next(draws) % below, ServerContact(lambda text: None)))
+        await work(RemoteApi(requests, lambda below: next(drawn) % below, ServerContact(lambda text: None)))
 
     asyncio.run(all_of_it())
     return server
@@ -149,6 +150,16 @@ def test_what_the_server_refuses_is_the_fault_of_the_run() -> None:
     run(work, {("POST", "/api/v1/nodes"): (409, {"kind": "Status", "message": "there", "reason": "AlreadyExists"})})
 
 
+def test_names_are_made_up_for_many_before_any_of_them_is_made() -> None:
+    async def work(api: RemoteApi) -> None:
+        pod = pod_in("default", "")
+        nameless = replace(pod, metadata=replace(pod.metadata, name="", generate_name="p-"))
+        first, second = (api.registered(nameless).metadata.name for _ in range(2))
+        assert first != second
+
+    run(work, draws=[0] * 10 + [1] * 5)
+
+
 def test_a_name_is_not_given_twice() -> None:
     async def work(api: RemoteApi) -> None:
         api.create(make_node("n").build())
@@ -191,6 +202,9 @@ def test_what_was_made_since_is_deleted_and_may_be_made_again_in_its_namespace()
         await api.written()
         await remote_cleanup.clear_since(api, before)
         assert set(api.made) == {("Namespace", "here"), ("Node", "n"), ("Namespace", "more")}
+        api.create(pod_in("here", "p"))
+        api.create(make_node("m").build())
+        await api.written()
 
     deleted = [path for verb, path in run(work).asked if verb == "DELETE"]
     assert deleted == [
