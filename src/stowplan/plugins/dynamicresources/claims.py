@@ -7,9 +7,10 @@ A pod whose claims are missing is not even tried; what may help it, and pods who
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Final
+from types import MappingProxyType
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -17,7 +18,15 @@ from stowplan.framework import changes
 from stowplan.framework.changes import Action
 from stowplan.framework.contract import Awaited
 from stowplan.framework.verdict import WordedError
-from stowplan.model.dra import ClaimConsumer, DeviceClass, ResourceClaim
+from stowplan.model.dra import (
+    ClaimConsumer,
+    DeviceClass,
+    DeviceClassSpec,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
 from stowplan.model.pod import Pod, PodResourceClaim
 from stowplan.model.pod_group import OWN_GROUP, own_group
 
@@ -28,6 +37,9 @@ GROUPS: Final = "podgroups"
 #: Finds a claim by namespace and name, a class by name.
 FindClaim = Callable[[str, str], ResourceClaim | None]
 FindClass = Callable[[str], DeviceClass | None]
+NO_CLASSES: Final[Mapping[str, str]] = MappingProxyType({})
+Asked = TypeVar("Asked", ExactDeviceRequest, DeviceSubRequest)
+replace = msgspec.structs.replace
 _spec_encoder: Final = msgspec.msgpack.Encoder(enc_hook=str, order="deterministic")
 
 
@@ -126,9 +138,44 @@ def is_idle_but_for(pod: Pod, claim: ResourceClaim) -> bool:
     return not consumers or (len(consumers) == 1 and consumers[0].uid == pod.uid)
 
 
-def request_key(claims: Iterable[ResourceClaim]) -> tuple[bytes, ...]:
-    """Return what claims have in common that are given the same devices, whatever they are called."""
-    return tuple([_spec_encoder.encode(claim.spec) for claim in claims])
+def request_key(claims: Iterable[ResourceClaim], alike: Mapping[str, str] = NO_CLASSES) -> tuple[bytes, ...]:
+    """Return what claims have in common that are given the same devices, whatever they are called.
+
+    `alike` has classes in whose place another can stand.
+    """
+    specs = [claim.spec for claim in claims]
+    if alike:
+        specs = [_with_classes(spec, alike) for spec in specs]
+    return tuple([_spec_encoder.encode(spec) for spec in specs])
+
+
+def _with_classes(spec: ResourceClaimSpec, alike: Mapping[str, str]) -> ResourceClaimSpec:
+    """Return what a claim asks for, with other classes in the places of those that it names."""
+
+    def exchanged(asked: Asked) -> Asked:
+        name = asked.device_class_name
+        return replace(asked, device_class_name=alike[name]) if name in alike else asked
+
+    requests = tuple(
+        replace(
+            request,
+            exactly=request.exactly and exchanged(request.exactly),
+            first_available=tuple(map(exchanged, request.first_available)),
+        )
+        for request in spec.devices.requests
+    )
+    return replace(spec, devices=replace(spec.devices, requests=requests))
+
+
+def alike_classes(classes: Iterable[DeviceClass]) -> dict[str, str]:
+    """Return, of classes that ask the same of a device, all but the first by name, and in its place the first."""
+    first: dict[bytes, str] = {}
+    found = {one.name: first.setdefault(_spec_encoder.encode(_asked_by(one)), one.name) for one in classes}
+    return {name: other for name, other in found.items() if name != other}
+
+
+def _asked_by(device_class: DeviceClass) -> DeviceClassSpec:
+    return replace(device_class.spec, extended_resource_name=None)
 
 
 def problem_with_requests(claim: ResourceClaim, find_class: FindClass, *, allows_alternatives: bool) -> str:

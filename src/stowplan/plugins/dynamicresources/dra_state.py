@@ -24,9 +24,9 @@ from stowplan.model.node import Node
 from stowplan.plugins.dynamicresources import allocator
 from stowplan.plugins.dynamicresources.allocator import Allocator
 from stowplan.plugins.dynamicresources.cel_selectors import CelPrograms
-from stowplan.plugins.dynamicresources.claim_requests import ClaimRequests, NodeAllocationError
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError, ClaimRequests, NodeAllocationError
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
-from stowplan.plugins.dynamicresources.claims import request_key
+from stowplan.plugins.dynamicresources.claims import alike_classes, request_key
 from stowplan.plugins.dynamicresources.extended_resources import classes_by_resource
 from stowplan.plugins.dynamicresources.features import Features
 from stowplan.plugins.dynamicresources.node_allocatable import NodeAllocatable
@@ -55,6 +55,8 @@ class DRAState:
         self.version = StateVersion()
         #: The class that serves each resource; empty if devices serve no resources at all.
         self.served: dict[str, str] = {}
+        # Classes that ask the same of a device: what was found out for one holds for the others.
+        self._alike: dict[str, str] = {}
         self._serves_resources = gates.enabled("DRAExtendedResource")
         self._has_taint_rules = gates.enabled("DRADeviceTaintRules")
         self._tainted = TaintedSlices()
@@ -88,7 +90,11 @@ class DRAState:
         """Bring up to date which class serves which resource."""
         classes = self._listers.version("DeviceClass")
         if classes != self.version.classes:
-            self.served = classes_by_resource(self._listers.list(DeviceClass) if self._serves_resources else ())
+            found = list(self._listers.list(DeviceClass))
+            self.served, self._alike = (
+                classes_by_resource(found if self._serves_resources else ()),
+                alike_classes(found),
+            )
             self.version = StateVersion(self.version.slices, classes, self.version.allocated)
 
     def allocator(self, claims: Sequence[ResourceClaim]) -> Allocator:
@@ -106,9 +112,10 @@ class DRAState:
 
     def allocations(self, claims: Sequence[ResourceClaim]) -> NodeAllocations:
         """Return what allocating claims, or others that request the same, came to on each node."""
-        key = request_key(claims)
+        key = request_key(claims, self._alike)
         found = self._kept.pop(key, None) or NodeAllocations(claims, self)
         self._kept[key] = found
+        found.named = claims
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
         found.refresh()
@@ -146,6 +153,8 @@ class NodeAllocations:
     def __init__(self, claims: Sequence[ResourceClaim], state: DRAState) -> None:
         self.reasons: list[str] = [CANNOT_ALLOCATE]
         self._claims = tuple(claims)
+        #: Those that it is asked about now: other names for the same requests, and for classes that are alike.
+        self.named: Sequence[ResourceClaim] = self._claims
         self._state = state
         self._version = StateVersion()
         #: As long as the classes are the same.
@@ -163,7 +172,13 @@ class NodeAllocations:
         if wanted is not None:
             unknown &= wanted
         if np.count_nonzero(unknown):
-            self._ask(nodes, np.flatnonzero(unknown).tolist(), codes)
+            positions = np.flatnonzero(unknown).tolist()
+            try:
+                self._ask(nodes, positions, codes)
+            except AllocationError:
+                # It tells names, which are to be those of the claims at hand.
+                self._claims, self._requests = tuple(self.named), None
+                self._ask(nodes, positions, codes)
         return self._verdicts[codes], self._scores[codes]
 
     def refresh(self) -> None:

@@ -12,9 +12,13 @@ from stowplan.model.pod import Pod
 DRIVER = "gpu.example.com"
 
 
-def device_class(name: str = "gpu", *, serves: str | None = None, created: str | None = None) -> DeviceClass:
+def device_class(
+    name: str = "gpu", *expressions: str, serves: str | None = None, created: str | None = None
+) -> DeviceClass:
+    """Make a class of the devices that all these expressions in CEL are true of."""
     metadata = {"name": name} | ({"creationTimestamp": created} if created else {})
-    spec = {"extendedResourceName": serves} if serves else {}
+    selectors: dict[str, Any] = {"selectors": [{"cel": {"expression": one}} for one in expressions]}
+    spec = selectors | ({"extendedResourceName": serves} if serves else {})
     return decode.convert(DeviceClass, {"metadata": metadata, "spec": spec})
 
 

@@ -130,3 +130,41 @@ def test_a_problem_of_one_node_is_its_reason_and_any_other_is_raised() -> None:
     stage.allocations = NodeAllocations([claim()], Failing(stage.handle, AllocationError("no such thing")))
     with pytest.raises(AllocationError, match="no such thing"):
         stage.asked()
+
+
+def test_classes_that_ask_the_same_share_what_was_found_out() -> None:
+    handle = LocalHandle(*map(node, NAMES), slice_of("one", "d1"), slice_of("two", "d1"))
+    handle.put(device_class("gpu", "device.driver == 'gpu.example.com'"))
+    handle.put(device_class("also-gpu", "device.driver == 'gpu.example.com'"))
+    handle.put(device_class("nic", "device.driver == 'nic.example.com'"))
+    state = DRAState(handle, of_seconds(10))
+    state.refresh()
+    gpu, also_gpu, nic = (state.allocations([claim("c", exactly(1, name))]) for name in ("gpu", "also-gpu", "nic"))
+    assert gpu is also_gpu
+    assert gpu is not nic
+
+
+def test_a_class_that_asks_for_something_else_from_now_on_shares_no_more() -> None:
+    handle = LocalHandle(*map(node, NAMES), device_class("gpu"), device_class("also-gpu"), slice_of("one", "d1"))
+    state = DRAState(handle, of_seconds(10))
+    state.refresh()
+    before = [state.allocations([claim("c", exactly(1, name))]) for name in ("gpu", "also-gpu")]
+    handle.put(device_class("also-gpu", "false"))
+    state.refresh()
+    after = [state.allocations([claim("c", exactly(1, name))]) for name in ("gpu", "also-gpu")]
+    verdicts = [found.of(Nodes(handle.table), None)[0].tolist() for found in after]
+    assert before[0] is before[1]
+    assert [row == FITS for row in verdicts[0]] == [True, False, False]
+    assert [row == FITS for row in verdicts[1]] == [False, False, False]
+
+
+def test_a_fault_names_the_claim_and_the_class_at_hand() -> None:
+    broken = "device.attributes['gpu.example.com'].none"
+    handle = LocalHandle(*map(node, NAMES), slice_of("one", "d1"))
+    for name in ("gpu", "also-gpu"):
+        handle.put(device_class(name, broken))
+    state = DRAState(handle, of_seconds(10))
+    state.refresh()
+    for name in ("gpu", "also-gpu"):
+        with pytest.raises(AllocationError, match=f"class {name}: selector #0"):
+            state.allocations([claim("c", exactly(1, name))]).of(Nodes(handle.table), None)
