@@ -26,8 +26,8 @@ from stowplan.framework.verdict import Verdict, Words
 from stowplan.model.pod import Pod
 from stowplan.queue.nominations import Nominations
 from stowplan.table.columns import Mask, Rows, Scores
+from stowplan.table.empty_nodes import EmptyNodes
 from stowplan.table.journal import Journal
-from stowplan.table.nodes import EmptyNodes
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 

@@ -385,30 +385,3 @@ class Nodes:
 def _taints(node: Node) -> tuple[Taint, ...]:
     # When a taint was added differs from node to node and decides nothing.
     return tuple(Taint(key=taint.key, value=taint.value, effect=taint.effect) for taint in node.spec.taints)
-
-
-class EmptyNodes(Nodes):
-    """All rows of the table, as if no pod were on them."""
-
-    __slots__ = ()
-
-    @property
-    def requested(self) -> Matrix:
-        return np.zeros_like(super().requested)
-
-    def free(self, resource: int) -> NDArray[np.int64]:
-        has: NDArray[np.int64] = self.allocatable[resource]
-        return has
-
-    def derived(self, rule: DerivedRule) -> Derived | None:
-        return None
-
-    def count(self, counted: Counted) -> Scores:
-        return np.zeros_like(super().count(counted))
-
-    def carriers(self, term: CarriedTerm) -> Scores:
-        return np.zeros_like(super().carriers(term))
-
-    @property
-    def images(self) -> Images:
-        return Images()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from stowplan.cache.cache import Cache
-from stowplan.table.nodes import EmptyNodes, Nodes
+from stowplan.table.empty_nodes import EmptyNodes
+from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod
 
 
