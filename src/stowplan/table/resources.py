@@ -72,8 +72,8 @@ class Resources:
             index = self.index_of[name] = self._names
             self._names += 1
             if index == len(self._allocatable):
-                # One pod may name tens of thousands, so there is room for half as many again as there are.
-                more = np.zeros((1 + index // 2, self._allocatable.shape[1]), dtype=np.int64)
+                # One pod may name tens of thousands, so there is room for some more. Each takes a row for all nodes.
+                more = np.zeros((1 + index // 8, self._allocatable.shape[1]), dtype=np.int64)
                 self._allocatable = np.vstack((self._allocatable, more))
                 self._requested = np.vstack((self._requested, more))
             self._show()
@@ -83,20 +83,19 @@ class Resources:
 
     def vector(self, requests: Requests) -> Matrix:
         """Return what one pod with these requests adds to its node, from the first row on; the pod itself counts 1."""
-        amounts = [
+        fixed = (
             requests.milli_cpu,
             requests.memory,
             requests.ephemeral_storage,
             1,
             requests.non_zero_milli_cpu,
             requests.non_zero_memory,
-        ]
-        for name, amount in requests.scalar.items():
-            if amount:
-                index = self.intern(name)
-                amounts += [0] * (index + 1 - len(amounts))
-                amounts[index] = amount
-        return np.array([min(amount, LARGEST) for amount in amounts], dtype=np.int64)
+        )
+        amounts = dict(enumerate(fixed)) | {self.intern(name): n for name, n in requests.scalar.items() if n}
+        vector = np.zeros(1 + max(amounts), dtype=np.int64)
+        for index, amount in amounts.items():
+            vector[index] = min(amount, LARGEST)
+        return vector
 
     def write_node(self, row: int, node: Node) -> None:
         amounts = {name: amount_of(name, quantity) for name, quantity in node.status.allocatable.items()}

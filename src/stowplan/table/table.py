@@ -75,7 +75,8 @@ class Table:
         self.shapes_on.append({})
         self.row_of[node.metadata.name] = row
         if row >= self._capacity:
-            self._capacity *= 2
+            # Not twice as many: where there are thousands of resources, a row takes as many numbers.
+            self._capacity += self._capacity // 4
         self._relayout()
         self._write_node(row, None, node)
         self._mark(row)
