@@ -9,6 +9,8 @@ FUZZ_SECONDS ?= 3600
 FUZZ_SEED ?= $(shell date +%s)
 PERF_CONFIG ?= ../shared/scheduler_perf
 PERF_SIZE ?= short
+# One workload of each case, the largest that has upstream's defaults.
+FLOW_WORKLOADS := /(5000Nodes(_[0-9]+Pods)?|5kNodes/.*|5000pods_500nodes)$$
 EXAMPLE := examples/cluster.yaml examples/workload.yaml
 
 BIN := .venv/bin
@@ -30,7 +32,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins build format clean distclean
+.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins performance docs-performance build format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -79,8 +81,17 @@ e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) ## run the tests against r
 e2e-bench: $(DEVELOP) $(lastword $(CONTROL_PLANES_BUILT)) ## measure schedulers on the real API server: pods a second, CPU time a pod
 	$(BIN)/python -m tests.e2e.throughput
 
-perf-peer: $(DEVELOP) $(lastword $(CONTROL_PLANES_BUILT)) ## Kubernetes' benchmark beside kube-scheduler (PERF_CONFIG=DIR, PERF_SIZE=short|nightly)
+perf-peer: $(DEVELOP) $(lastword $(CONTROL_PLANES_BUILT)) ## Kubernetes' benchmark beside kube-scheduler (PERF_CONFIG=DIR, PERF_SIZE=trial|short|nightly)
 	$(BIN)/python -m tests.e2e.perf_peer $(PERF_CONFIG) --size $(PERF_SIZE)
+
+performance: bench ## run every benchmark whose figures are in docs/performance.md, and write that: needs Go, an idle machine and 90 minutes
+	$(BIN)/stowplan bench $(PERF_CONFIG) --labels performance --workload '$(FLOW_WORKLOADS)' --output-file build/flow.json
+	$(BIN)/python -m benchmarks.live --kind plain --kind "hard spread" --kind "soft spread" --kind affinity --fail-over
+	$(MAKE) perf-peer PERF_SIZE=nightly
+	$(BIN)/python -m tools.performance_page --take build
+
+docs-performance: $(DEVELOP) ## write docs/performance.md from the runs in docs/performance
+	$(BIN)/python -m tools.performance_page
 
 docs-plugins: $(DEVELOP) ## write docs/plugins from the classes, and the tables of feature gates and of changes between releases
 	$(BIN)/python -m tools.generate_plugin_manual

@@ -22,6 +22,7 @@ MEMORY_NODES, MEMORY_PODS, MEMORY_BAR_MIB = 5_000, 150_000, 2048
 
 def main() -> None:
     options = _options()
+    where = machine.describe()
     rows: list[Row] = []
     print(f"{'workload':30} {'nodes':>8} {'pods':>7} {'pods/s':>9} {'bar':>7}")
     for workload in WORKLOADS:
@@ -40,7 +41,7 @@ def main() -> None:
             _print(rows[-1])
     memory = None if options.no_memory else _memory()
     options.json.parent.mkdir(parents=True, exist_ok=True)
-    content = {"machine": machine.describe(), "rows": [asdict(row) for row in rows], "resident_mebibytes": memory}
+    content = {"machine": where, "rows": [asdict(row) for row in rows], "resident_mebibytes": memory}
     options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"written to {options.json}")
 

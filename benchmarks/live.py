@@ -81,6 +81,8 @@ class FailOver:
 def main() -> None:
     given = _options()
     programs = given.program or [f"{sys.executable} -m stowplan"]
+    content: dict[str, Any] = {name: vars(given)[name] for name in ("nodes", "placed", "pending")}
+    content["machine"] = machine.describe()
     runs: list[dict[str, Any]] = []
     fail_overs: list[dict[str, Any]] = []
     for _ in range(given.rounds):
@@ -96,8 +98,7 @@ def main() -> None:
             found = asyncio.run(fail_over(cluster, program.split(), how))
             print(f"{program}, {how.name}: {found}", flush=True)
             fail_overs.append({"signal": how.name, **asdict(found)})
-    content = {"nodes": given.nodes, "placed": given.placed, "pending": given.pending}
-    content |= {"machine": machine.describe(), "runs": runs, "fail_overs": fail_overs}
+    content |= {"runs": runs, "fail_overs": fail_overs}
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 

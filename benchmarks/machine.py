@@ -14,14 +14,15 @@ from typing import Any, Final
 import numpy as np
 
 #: So large that no cache holds it: what a column of a very large cluster is.
-_COPIED_BYTES: Final = 2**28
+_COPIED_BYTES: Final = 2**27
 #: What a column of 5,000 nodes is.
 _SMALL_BYTES: Final = 5_000 * 8
-_ROUNDS: Final = 7
+_ROUNDS: Final = 5
 
 
 def describe() -> dict[str, Any]:
-    """Say what this machine is, when it is asked, and of what Stowplan it is."""
+    """Say what this machine is, what it has to do besides, which Stowplan this is, and what day; ask before a run."""
+    load = os.getloadavg()[0]
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -31,6 +32,7 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "commit": _commit(),
+        "load": round(load, 2),
         "date": datetime.now(UTC).date().isoformat(),
     }
 

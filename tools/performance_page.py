@@ -1,8 +1,8 @@
 """The page of performance, made from the JSON of runs: `make docs-performance` writes docs/performance.md.
 
-docs/performance has the runs, kept small, and what is written about them (`text.md`), where a line `{{name}}` stands
-for what is made here: every number in a table of the page comes from a file. `--take FOLDER` first takes over what
-benchmarks have left in a folder.
+docs/performance has the runs, kept small, and what is written about them (`page.md.in`), where a line `{{name}}`
+stands for what is made here: every number in a table of the page comes from a file. `--take FOLDER` first takes over
+what benchmarks have left in a folder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks import machine
 ROOT: Final = Path(__file__).resolve().parents[1]
 FOLDER: Final = ROOT / "docs" / "performance"
 PAGE: Final = ROOT / "docs" / "performance.md"
-TEXT: Final = "text.md"
+TEXT: Final = "page.md.in"
 Json = dict[str, Any]
 Cells = Sequence[str]
 
@@ -97,8 +97,8 @@ def _machine(runs: Mapping[str, Json]) -> str:
 
 
 def _states(runs: Mapping[str, Json]) -> str:
-    lines = [(name, run["machine"]["commit"], run["machine"]["date"]) for name, run in runs.items()]
-    return table(("run", "of commit", "on"), lines)
+    lines = [(name, *(str(run["machine"][one]) for one in ("commit", "date", "load"))) for name, run in runs.items()]
+    return table(("run", "of commit", "on", "load when it began"), lines)
 
 
 def _peer(runs: Mapping[str, Json]) -> str:
