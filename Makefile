@@ -35,7 +35,7 @@ export UV_SYSTEM_CERTS := 1
 .PHONY: help setup run test fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins performance docs-performance build format clean distclean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
 
 setup: $(DEVELOP) ## create the environment the other targets use
 

@@ -1,4 +1,4 @@
-"""Measure Stowplan beside kube-scheduler on a large cluster of one real API server; `make e2e-bench` prints it.
+"""Measure Stowplan beside kube-scheduler, and beside nobody, on one real API server; `make e2e-bench` prints it.
 
 The pods wait before a scheduler starts, so that making them does not compete with placing them. They are alike but for
 their names, as those of one ReplicaSet are. Both schedulers show a token of one service account, as what runs in a pod
@@ -160,9 +160,10 @@ def writes_by_agent(events: Iterable[Object]) -> dict[str, Counter[str]]:
 def comparison(ours: Throughput, theirs: Throughput) -> str:
     """Say how the two relate, and what is wanted."""
     return (
-        f"stowplan to kube-scheduler: {ours.rate / theirs.rate:.2f} times the pods a second (wanted: at least 2),"
-        f" {ours.cost / theirs.cost:.2f} times the CPU time a pod (wanted: at most 0.5); counted until all events are"
-        f" written, {ours.rate_with_events / theirs.rate_with_events:.2f} times the pods a second"
+        f"stowplan to kube-scheduler, counted until all events are written:"
+        f" {ours.rate_with_events / theirs.rate_with_events:.2f} times the pods a second (wanted: at least 3),"
+        f" {ours.cost / theirs.cost:.2f} times the CPU time a pod (wanted: at most a third); until the last binding"
+        f" {ours.rate / theirs.rate:.2f} times the pods a second"
     )
 
 

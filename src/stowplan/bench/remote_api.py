@@ -44,8 +44,8 @@ class RemoteApi:
         #: What the server has made for us and not deleted, in order: of anything else of that name we keep off.
         self.made: dict[Place, Any] = {}
         self._is_stopped = False
-        #: What was made up for objects that may not have been asked for yet: many are named before any is made.
-        self._given: set[Place] = set()
+        #: The names that were made up: many objects are named before any is asked for.
+        self._given: set[str] = set()
         self.priority_classes: set[int] = set()
         #: The first thing that went wrong.
         self.fault: WorkloadError | None = None
@@ -65,7 +65,11 @@ class RemoteApi:
         return self._draw(below)
 
     def new_name(self, prefix: str) -> str:
-        return prefix + made_up(self._draw)
+        """Make up a name that was not made up before: of 5,000 such names two are the same more often than not."""
+        while (name := prefix + made_up(self._draw)) in self._given:
+            pass
+        self._given.add(name)
+        return name
 
     def registered(self, found: Any) -> Any:
         """Return an object with a name; the server adds the rest."""
@@ -74,11 +78,7 @@ class RemoteApi:
         meta = found.metadata
         if meta.name:
             return found
-        while True:
-            named = replace(found, metadata=replace(meta, name=self.new_name(meta.generate_name)))
-            if place_of(named) not in self._given and not self._is_known(named, key_of(named)):
-                self._given.add(place_of(named))
-                return named
+        return replace(found, metadata=replace(meta, name=self.new_name(meta.generate_name)))
 
     # What steps ask for
 
