@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-import resource
-import sys
 import time
 from dataclasses import dataclass
 
 from benchmarks.workloads import WORKLOADS, Workload, node
 from stowplan.app.cluster import Chosen, Cluster
+from stowplan.bench.process_cost import MeasuredProcess
 from stowplan.model.pod import Pod
 
 WARM_UP = 40
@@ -68,5 +67,5 @@ def resident_mebibytes(nodes: int, pods: int) -> float:
     cluster = cluster_of(nodes)
     for number in range(pods):
         _schedule(cluster, [WORKLOADS[0].pod(number)])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1024 if sys.platform != "darwin" else peak / 1024 / 1024
+    # Not what getrusage says: that begins with the memory of the process that started this one.
+    return MeasuredProcess().peak_mebibytes()
