@@ -86,6 +86,7 @@ perf-peer: $(DEVELOP) $(lastword $(CONTROL_PLANES_BUILT)) ## Kubernetes' benchma
 
 performance: bench ## run every benchmark whose figures are in docs/performance.md, and write that: needs Go, an idle machine and 90 minutes
 	$(BIN)/stowplan bench $(PERF_CONFIG) --labels performance --workload '$(FLOW_WORKLOADS)' --output-file build/flow.json
+	$(BIN)/stowplan bench benchmarks/mixed_templates --labels performance --output-file build/flow-own.json
 	$(BIN)/python -m benchmarks.live --kind plain --kind "hard spread" --kind "soft spread" --kind affinity --fail-over
 	$(MAKE) perf-peer PERF_SIZE=nightly
 	$(BIN)/python -m tools.performance_page --take build

@@ -46,11 +46,11 @@ def page(folder: Path = FOLDER) -> str:
 # Taking runs over
 
 
-def shortened_flow(found: Json) -> Json:
-    """Keep of `stowplan bench --output-file` what the page tells."""
+def shortened_flow(*found: Json) -> Json:
+    """Keep of what `stowplan bench --output-file` wrote what the page tells."""
     rows: dict[str, Json] = {}
     wanted = {"SchedulingThroughput": "pods_per_second", "CPUTimePerPod": "cpu_milliseconds", "PeakMemory": "mebibytes"}
-    for item in found["dataItems"]:
+    for item in (item for one in found for item in one["dataItems"]):
         metric, data = item["labels"]["Metric"], item["data"]
         if metric in wanted:
             row = rows.setdefault(item["labels"]["Name"].removeprefix(_PREFIX).rpartition("/")[0], {})
@@ -59,21 +59,26 @@ def shortened_flow(found: Json) -> Json:
     return {"machine": machine.describe(), "rows": [{"workload": name, **row} for name, row in rows.items()]}
 
 
-#: By the name of a file in our folder: what a benchmark calls it, and what is kept of it.
-TAKEN: Final[Mapping[str, tuple[str, Callable[[Json], Json]]]] = {
-    "peer": ("perf-peer.json", lambda found: found),
-    "flow": ("flow.json", shortened_flow),
-    "decisions": ("bench.json", lambda found: found),
-    "live": ("live.json", lambda found: found),
+def as_it_is(found: Json) -> Json:
+    return found
+
+
+#: By the name of a file in our folder: what benchmarks call it, or its parts, and what is kept of them.
+TAKEN: Final[Mapping[str, tuple[Sequence[str], Callable[..., Json]]]] = {
+    "peer": (("perf-peer.json",), as_it_is),
+    "flow": (("flow.json", "flow-own.json"), shortened_flow),
+    "decisions": (("bench.json",), as_it_is),
+    "live": (("live.json",), as_it_is),
 }
 
 
 def take(source: Path, folder: Path = FOLDER) -> None:
     """Take over what benchmarks have left; what is not there stays as it is."""
-    for name, (file, shortened) in TAKEN.items():
-        if (source / file).exists():
-            found = shortened(json.loads((source / file).read_text(encoding="utf-8")))
-            (folder / f"{name}.json").write_text(json.dumps(rounded(found), indent=1) + "\n", encoding="utf-8")
+    for name, (files, shortened) in TAKEN.items():
+        found = [json.loads((source / file).read_text(encoding="utf-8")) for file in files if (source / file).exists()]
+        if found:
+            text = json.dumps(rounded(shortened(*found)), indent=1) + "\n"
+            (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
 def rounded(found: Any) -> Any:
