@@ -211,7 +211,7 @@ class Filtering:
         if any(rows is None for rows in void):
             self._walk(pod, None, void)
             return
-        some = [rows for rows in void if rows is not None and len(rows)]
+        some = [rows for rows in (*void, fresh) if rows is not None and len(rows)]
         if not some:
             return
         rows = each_once(some[0] if len(some) == 1 else np.concatenate(some), len(self._words))

@@ -585,6 +585,13 @@ def test_of_a_node_that_comes_only_its_row_is_asked() -> None:
     assert world.feasible() == "acdefghijklmnopqr"
 
 
+def test_a_node_that_comes_is_feasible_where_nobody_filters() -> None:
+    world = World(THREE)
+    world.change(d={})
+    world.refresh()
+    assert world.feasible() == "abcd"
+
+
 def test_of_a_node_that_goes_only_the_row_that_takes_its_place_is_asked() -> None:
     world = World(TWENTY, First(), Second(), b={"First": "x"}, t={"Second": "y"})
     world.stand.cache.remove_node("b")
