@@ -25,9 +25,9 @@ LOG_BYTES: Final = 192 * 2**20
 _CHANGE_BYTES: Final = 900
 _UNCOUNTED_BYTES: Final = 2500
 #: Allocators round up.
-_ROUNDING: Final = 1.25
+_ROUNDING: Final = 1.05
 #: What may come and go without meaning: caches, pools of the allocator, the scheduler's memory of its last attempts.
-_SLACK_BYTES: Final = 48 * 2**20
+_SLACK_BYTES: Final = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ def of(report: Report, checker: Checker, folder: Path) -> str:
         f"attacks   {sum(checker.families.values())}: {_counted(checker.families)}",
         f"answers   {_counted(checker.codes)}",
     ]
+    lines += [f"excused   {count} x {said}" for said, count in checker.excused.items()]
     lines += [f"slowest   {seconds:.2f} s  {where}" for seconds, where in checker.slowest]
     lines.append(f"readyz    {_spread(report.ready_seconds)}")
     lines.append(f"canary    {len(report.placed_seconds)} pods bound, each in {_spread(report.placed_seconds)}")

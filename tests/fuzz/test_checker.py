@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import memory
+from tests.fuzz import memory, summary
 from tests.fuzz.attack import Attack, Ending, as_json, from_json, request
 from tests.fuzz.canary import Canary
 from tests.fuzz.checker import Checker
 from tests.fuzz.client import Address, Outcome, carry_out, statuses
 from tests.fuzz.memory import Measured
+from tests.fuzz.rounds import Report
 
 ATTACK = Attack("reading", (request("GET", "/version"),))
 MIB = 2**20
@@ -86,6 +87,14 @@ def test_answers_are_judged(checker: Checker, says: bytes, expected: list[str]) 
     assert judged(checker, says) == expected
 
 
+def test_what_is_excused_is_counted_and_told(checker: Checker, tmp_path: Path) -> None:
+    judged(checker, answer(500, b'{"message":"..., which the eviction subresource does not support."}'))
+    judged(checker, answer(404))
+    assert checker.excused == {"500 which the eviction subresource does not support.": 1}
+    told = summary.of(Report(), checker, tmp_path).splitlines()
+    assert "excused   1 x 500 which the eviction subresource does not support." in told
+
+
 def test_an_answer_that_does_not_come_is_found(tmp_path: Path) -> None:
     checker = Checker(tmp_path, seed=7, limit_seconds=0.05)
     assert judged(checker, b"", 0.05) == ["no answer in 0.05 s: reading: GET /version HTTP/N.N"]
@@ -114,6 +123,13 @@ KeyError: 'fz-1'
             ' pool information: failed to parse node selector &NodeSelector{}: Invalid value: ..." pod="fz-b/fz-0"\n',
             [],
             id="a slice with a node selector that upstream cannot read either",
+        ),
+        pytest.param(
+            'E1118 18:14:27.0   1 report_log.py:49] "Error scheduling pod; retrying" err="in \\"DynamicResources\\"'
+            " filter plugin: claim default/fz-2, request s: asks for all devices, but resource pool fz.example.com/p is"
+            ' currently invalid" pod="default/fz-0"\n',
+            [],
+            id="all devices of a pool that names one of them twice, as upstream says it",
         ),
         pytest.param(
             'E1117 21:38:13.4   1 report_log.py:41] "Error scheduling pod; retrying" err="all pods in a single pod'
@@ -181,6 +197,7 @@ def measured(*pairs: tuple[int, int]) -> list[Measured]:
         pytest.param(measured((80, 1)), False, id="one round says nothing"),
         pytest.param(measured((80, 1), (100, 1)), False, id="a little"),
         pytest.param(measured((80, 1), (280, 201)), False, id="as much as is remembered"),
+        pytest.param(measured((80, 1), (380, 241)), True, id="a quarter more than is remembered"),
         pytest.param(measured((80, 1), (300, 1)), True, id="much for nothing"),
         pytest.param(measured((80, 1), (300, 1), (82, 1)), False, id="it came back"),
         pytest.param(measured((80, 1), (200, 1), (200, 1), (201, 1)), False, id="it only warmed up"),

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from stowplan.model.quantity import Quantity
+from stowplan.model.remembering import remember
 
 QUANTITY: Final = "kubernetes.Quantity"
 VERSION: Final = "kubernetes.Semver"
@@ -99,7 +99,7 @@ class Version(NamedTuple):
         return (own > theirs) - (own < theirs)
 
 
-@lru_cache(maxsize=4096)
+@remember(2**20)
 def parse_version(text: str) -> Version:
     """Read a version. Raise VersionError."""
     match = _PATTERN.fullmatch(text)

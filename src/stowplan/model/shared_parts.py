@@ -18,6 +18,8 @@ from stowplan.model.volumes import Volume
 
 #: More templates, or sets of labels, than that, and what is known of them is found out anew.
 MOST_KNOWN: Final = 1 << 15
+#: A pod with more labels keeps them for itself: whoever makes one with thousands would not stop at one.
+MOST_LABELS: Final = 64
 
 #: What is a pod's own in the rule; of its volumes, one has a name with a part that is drawn.
 _OWN_SPEC: Final = ("node_name", "volumes")
@@ -58,6 +60,8 @@ class SharedPodParts:
         return pod
 
     def _shared_labels(self, labels: dict[str, str]) -> dict[str, str]:
+        if len(labels) > MOST_LABELS:
+            return labels
         if len(self._labels) >= MOST_KNOWN:
             self._labels.clear()
         return self._labels.setdefault(tuple(labels.items()), labels)

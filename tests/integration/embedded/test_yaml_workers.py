@@ -76,6 +76,22 @@ def test_a_process_that_has_nothing_to_read_is_ended_and_the_next_body_is_read()
     run(story())
 
 
+def test_a_process_that_cannot_start_is_told_of_and_to_try_again() -> None:
+    async def story() -> None:
+        workers = YamlWorkers(memory_bytes=1)
+        try:
+            error = await refused(workers.convert(b"a: 1"))
+            assert (error.code, error.reason) == (503, "ServiceUnavailable")
+            assert error.message == (
+                "a process to read long YAML could not be started: it was not there after 10 s, or ended at once; "
+                "send the object as JSON, or try again"
+            )
+        finally:
+            await workers.close()
+
+    run(story())
+
+
 def test_what_takes_too_long_is_ended() -> None:
     async def story() -> None:
         workers = YamlWorkers(reading_seconds=0.1)

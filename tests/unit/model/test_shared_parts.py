@@ -104,3 +104,12 @@ def test_templates_without_end_are_not_all_remembered(monkeypatch: pytest.Monkey
         assert shared.share(pod).labels["zone"] == str(number)
     assert len(shared._last) <= 2
     assert len(shared._labels) <= 2
+
+
+def test_more_labels_than_anybody_has_are_not_remembered() -> None:
+    shared = SharedPodParts()
+    labels = {f"key-{number}": "" for number in range(shared_parts.MOST_LABELS + 1)}
+    pod = told("web-1")
+    msgspec.structs.force_setattr(pod.metadata, "labels", labels)
+    shared.share(pod)
+    assert shared._labels == {}

@@ -5,7 +5,7 @@ Of a release that does not have a field, `shapes` knows nothing, and drops it be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import cache
 from typing import Any, Final
 
 from stowplan.embedded.objects.resource import Object, Resource
@@ -66,22 +66,32 @@ _FIELDS: Final[dict[str, tuple[tuple[_Path, str], ...]]] = {
 
 def drop(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:
     """Take out of an object, in place, what counts only with gates that are off; what it had before may stay."""
-    for path, gate in _FIELDS.get(resource.qualified, ()):
-        if gate in gates:
-            continue
-        *way, field = path
-        for part in list(_parts(obj, way)):
-            if field in part and not any(field in known for known in _parts(before, way)):
-                del part[field]
+    for way, fields in _disabled(resource.qualified, gates):
+        for part in _parts(obj, way):
+            if not fields.isdisjoint(part):
+                known = {field for had in _parts(before, way) for field in had}
+                for field in (fields & part.keys()) - known:
+                    del part[field]
 
 
-def _parts(value: Any, way: list[str]) -> Iterator[Object]:
-    """What is at the end of a way that may lead through lists."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _parts(item, way)
-    elif isinstance(value, dict):
-        if way:
-            yield from _parts(value.get(way[0]), way[1:])
-        else:
-            yield value
+@cache
+def _disabled(qualified: str, gates: frozenset[str]) -> tuple[tuple[_Path, frozenset[str]], ...]:
+    """Return the fields whose gates are off, together with those beside them."""
+    found: dict[_Path, set[str]] = {}
+    for path, gate in _FIELDS.get(qualified, ()):
+        if gate not in gates:
+            found.setdefault(path[:-1], set()).add(path[-1])
+    return tuple((way, frozenset(fields)) for way, fields in found.items())
+
+
+def _parts(value: Any, way: _Path) -> list[Object]:
+    """Return what is at the end of a way that may lead through lists."""
+    for at, name in enumerate(way):
+        if not isinstance(value, dict):
+            return _parts_of_items(value, way[at:])
+        value = value.get(name)
+    return [value] if isinstance(value, dict) else _parts_of_items(value, ())
+
+
+def _parts_of_items(value: Any, way: _Path) -> list[Object]:
+    return [part for item in value for part in _parts(item, way)] if isinstance(value, list) else []

@@ -267,14 +267,14 @@ def node_fit(template: Object) -> NodeFit:
         node_name=spec.get("nodeName") or "",
         labels=from_labels(spec.get("nodeSelector") or {}),
         affinity=compile_node_selector(decode.convert(NodeSelector, required)) if required else None,
-        tolerations=tuple(decode.convert(Toleration, each) for each in _tolerations(spec)),
+        tolerations=tuple(decode.convert(Toleration, each) for each in tolerations_of(spec)),
     )
 
 
 def pin_to_node(pod: Object, node: str) -> None:
     """Make a pod one for this node alone: the scheduler decides, but has no choice."""
     spec = pod["spec"]
-    spec["tolerations"] = _tolerations(spec)
+    spec["tolerations"] = tolerations_of(spec)
     own = {"key": "metadata.name", "operator": "In", "values": [node]}
     node_affinity = _node_affinity(spec)
     terms = (node_affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
@@ -286,7 +286,7 @@ def _node_affinity(spec: Object) -> Object:
     return (spec.get("affinity") or {}).get("nodeAffinity") or {}
 
 
-def _tolerations(spec: Object) -> list[Object]:
+def tolerations_of(spec: Object) -> list[Object]:
     """The tolerations of the template with those that every daemon has."""
     tolerations = list(spec.get("tolerations") or [])
     extra = (*_TOLERATED, _TOLERATED_ON_HOST_NETWORK) if spec.get("hostNetwork") else _TOLERATED

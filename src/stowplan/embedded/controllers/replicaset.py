@@ -24,15 +24,14 @@ class ReplicaSetController(WorkloadController):
     def sync(self, workload: WorkloadObject) -> float | None:
         """Make or delete pods, then write the status."""
         active = [pod for pod in self._claim(workload) if pod.is_active]
-        refusal, is_done = None, True
-        if not workload.is_terminating:
-            try:
+        is_done = True
+        try:
+            if not workload.is_terminating:
                 is_done = self._match(workload, active)
-            except StatusError as error:
-                refusal = error
-        again_seconds = self._report(workload, active, refusal)
-        if refusal is not None:
-            raise refusal
+        except StatusError as refusal:
+            self._report(workload, active, refusal)
+            raise
+        again_seconds = self._report(workload, active, None)
         return again_seconds if is_done else 0.0
 
     def _match(self, workload: WorkloadObject, active: list[KnownPod]) -> bool:

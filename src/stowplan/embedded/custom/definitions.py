@@ -47,6 +47,7 @@ def unregister(catalogue: Catalogue, definition: Object, store: Store) -> None:
     for resource in served(catalogue, definition):
         for stored in store.list(resource):
             store.remove(resource, *stored.key)
+        store.retire(resource)
         catalogue.remove(resource)
 
 

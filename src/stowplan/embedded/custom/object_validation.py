@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -140,6 +141,10 @@ def _check_string(walk: _Walk, schema: Object, value: str, field: str, before: A
 
 
 def _check_number(walk: _Walk, schema: Object, value: float, field: str, before: Any) -> Iterator[Cause]:
+    if abs(value) > sys.float_info.max:
+        # Upstream, which reads a whole number that is too long for an integer as a float, cannot even read it.
+        yield wrong_type(field, "number out of range", "number")
+        return
     least, most, step = _number(schema, "minimum"), _number(schema, "maximum"), _number(schema, "multipleOf")
     if least is not None and schema.get("exclusiveMinimum") is True and value <= least:
         yield invalid_value(field, value, f"{field} in body should be greater than {least}")
@@ -216,7 +221,9 @@ def _below(field: str, name: str) -> str:
 
 def _number(schema: Object, name: str) -> int | float | None:
     found = schema.get(name)
-    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+    if not isinstance(found, int | float) or isinstance(found, bool):
+        return None
+    return found if abs(found) <= sys.float_info.max else None
 
 
 _BY_TYPE: Final[dict[str, Callable[[_Walk, Object, Any, str, Any], Iterator[Cause]]]] = {

@@ -5,14 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import sys
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any, Final
 
 from stowplan.embedded.custom import formats
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 from stowplan.model import duration
+from stowplan.model.remembering import remember
 from stowplan.model.timestamps import parse_time
 
 _RESERVED: Final = frozenset(
@@ -32,7 +33,7 @@ _OBJECT: Final = {
 _CHARACTERS_A_NODE: Final = 64
 
 
-@lru_cache(maxsize=4096)
+@remember(2**20)
 def escaped(name: str) -> str | None:
     """Return how rules spell the name of a property; None for one that they cannot spell."""
     if name in _RESERVED:
@@ -95,7 +96,8 @@ def _part(schema: Object, value: Any, *, is_root: bool = False) -> Any:
         # The library takes times as variables alone. Rules can hold these against each other, but not read them.
         return str(found) if isinstance(found, datetime | timedelta) else found
     if isinstance(value, int) and not isinstance(value, bool) and schema.get("type") == "number":
-        return float(value)
+        # One that no float holds was stored before its definition said that it is a number.
+        return float(max(-sys.float_info.max, min(value, sys.float_info.max)))
     if isinstance(value, float) and schema.get("type") == "integer":
         return int(value)
     return value

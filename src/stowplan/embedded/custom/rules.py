@@ -21,6 +21,7 @@ from stowplan.cel.functions import of_kubernetes
 from stowplan.embedded.custom import rule_types
 from stowplan.embedded.custom.rule_functions import PatternMeter, of_network
 from stowplan.embedded.objects.resource import Object
+from stowplan.model.remembering import remember
 
 #: Everything in an object that rules look at, each time that one does, and each step through a list.
 MOST_COST: Final = 500_000
@@ -143,7 +144,7 @@ class Typing:
         return _make(rule_types.variables(self._schema, is_root=self._is_root), PatternMeter())
 
 
-@lru_cache(maxsize=2048)
+@remember(2**19)
 def _compiled(text: str, kind: str, old: str) -> Expression:
     if len(text) > _LONGEST:
         raise ExpressionError(

@@ -32,6 +32,11 @@ class Admission(msgspec.Struct, frozen=True):
     user: User
     problem: StatusError | None = None
 
+    def __post_init__(self) -> None:
+        if self.problem is not None:
+            # Where it was found out, the request and its body are in hand, and so will be this.
+            self.problem.__traceback__ = None
+
 
 #: Answers a request of a client with this certificate; the last is what `Door.admit` said about its head, if anything.
 Respond = Callable[[Request, Certificate, Admission | None], Answer | Later | Watch]

@@ -90,6 +90,8 @@ class Connection(asyncio.BufferedProtocol):
         self._may_write.set()
         if self._busy is not None:
             self._busy.cancel()
+            # The task knows this connection: they would keep each other, and all that a watch has in hand.
+            self._busy = None
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._connections.buffer

@@ -148,7 +148,7 @@ class RequestReader:
             del self._parser
         self._is_over = True
         self._complete.clear()
-        self._body, self.head = [], None
+        self._body, self.head, self._error = [], None, None
 
     def on_message_begin(self) -> None:
         self._raw_bytes += 1
@@ -236,6 +236,9 @@ class RequestReader:
         if not self._is_over:
             self._error = self._error or error
         self._is_over = True
+        if self._error is not None:
+            # Where it was raised there are the body, unpacked, and this reader: they would keep each other.
+            self._error.__traceback__ = self._error.__context__ = None
 
 
 @lru_cache(maxsize=512)

@@ -16,6 +16,7 @@ from stowplan.embedded.storage.stored import Stored
 from stowplan.model.affinity import Toleration
 from stowplan.model.meta import Part
 from stowplan.model.selectors import EQUALS, Selector
+from stowplan.model.shared_parts import MOST_LABELS
 
 DURATION = "stowplan.dev/duration"
 EXIT_CODE = "stowplan.dev/exit-code"
@@ -179,7 +180,9 @@ class _Interned:
         return self._values.setdefault(value, value)  # type: ignore[return-value]
 
     def mapping(self, mapping: dict[str, str]) -> dict[str, str]:
-        """Return the first mapping equal to this one; nobody changes it."""
+        """Return the first mapping equal to this one, unless it is a large one; nobody changes it."""
+        if len(mapping) > MOST_LABELS:
+            return mapping
         if len(self._mappings) >= _MOST_INTERNED:
             self._mappings.clear()
         return self._mappings.setdefault(frozenset(mapping.items()), mapping)

@@ -51,7 +51,7 @@ class YamlWorkers:
         self._turns = asyncio.Semaphore(_MOST_WORKERS)
 
     async def convert(self, body: bytes) -> bytes:
-        """JSON for a body in YAML. Raise StatusError 400 if it is not YAML, 413 if it takes too long, 429 if busy."""
+        """JSON for a body in YAML. Raise StatusError: 400 if it is not YAML, 413 if too long, 429 or 503 if busy."""
         if self._waiting >= self._most_waiting:
             raise StatusError(
                 429, "TooManyRequests", f"many long bodies in YAML are being read; {_REMEDY}, or try again"
@@ -114,11 +114,18 @@ async def _start(memory_bytes: int) -> Process:
     """Start a process, and wait until it may be asked."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     program = (sys.executable, "-m", yaml_worker.__name__, str(memory_bytes))
-    worker = await asyncio.create_subprocess_exec(*program, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment)
+    try:
+        worker = await asyncio.create_subprocess_exec(
+            *program, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environment
+        )
+    except OSError as error:
+        raise _not_started(str(error)) from None
     try:
         await asyncio.wait_for(_read(worker), _STARTING_SECONDS)
-    except BaseException:
+    except BaseException as error:
         await _end(worker)
+        if isinstance(error, TimeoutError | OSError | EOFError):
+            raise _not_started(f"it was not there after {_STARTING_SECONDS:g} s, or ended at once") from None
         raise
     return worker
 
@@ -158,6 +165,12 @@ def _too_much(problem: str) -> StatusError:
     return StatusError(
         413, "RequestEntityTooLarge", f"Request entity too large: the YAML of the body {problem}; {_REMEDY}"
     )
+
+
+def _not_started(why: str) -> StatusError:
+    """Say that nobody can read a body now: the machine is at its limits, and the body may be as good as any."""
+    problem = f"a process to read long YAML could not be started: {why}"
+    return StatusError(503, "ServiceUnavailable", f"{problem}; {_REMEDY}, or try again")
 
 
 _REMEDY: Final = "send the object as JSON"

@@ -51,6 +51,11 @@ class ChangeLog:
         self._within.notify()
         self._outside.notify()
 
+    def forget(self) -> None:
+        """Drop all changes; who has not heard of them yet is told that they are gone."""
+        self.floor, self._dropped = self.last_version, self.end
+        self._changes, self._bytes = [], 0
+
     def position_after(self, version: int) -> int:
         """Where the changes after a version begin. Raise StatusError 410 if some of them are gone."""
         if version < self.floor:

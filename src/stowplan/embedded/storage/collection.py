@@ -35,7 +35,11 @@ class Collection:
         space.put(stored)
 
     def take(self, stored: Stored) -> None:
-        self._spaces[stored.namespace].take(stored.name)
+        space = self._spaces[stored.namespace]
+        space.take(stored.name)
+        if not space.objects:
+            # Namespaces come and go; each would be left behind here, once for every resource.
+            del self._spaces[stored.namespace]
 
     def all(self, namespace: str | None = None) -> list[Stored]:
         """Every object, in no particular order."""

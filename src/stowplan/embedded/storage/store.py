@@ -6,6 +6,7 @@ One global version counts changes. With a journal (`persistence`) a change is on
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 import msgspec
 
@@ -18,6 +19,9 @@ from stowplan.embedded.storage.stored import ADDED, DELETED, MODIFIED, Stored, S
 
 __all__ = ["Feed", "Store", "Stored", "StoredChange", "renumbered"]
 
+#: Of so many resources that are served no longer the changes can still be followed to their end.
+_RETIRED: Final = 8
+
 _log = logging.getLogger(__name__)
 
 
@@ -28,6 +32,7 @@ class Store:
         self._journal = journal
         self._kept_changes = kept_changes
         self._collections: dict[str, Collection] = {}
+        self._retired: dict[str, None] = {}
         self.version = max(1, journal.version()) if journal else 1
         self._first_version = self.version
 
@@ -70,6 +75,18 @@ class Store:
         """Follow the changes after a version. Raise StatusError 410 if the log does not reach back that far."""
         log = self.collection(resource).log
         return Feed(log, log.position_after(since), namespace)
+
+    def retire(self, resource: Resource) -> None:
+        """Take note that a resource is served no longer, and forget the changes of one that has not been for long."""
+        self._retired.pop(resource.storage, None)
+        self._retired[resource.storage] = None
+        if len(self._retired) > _RETIRED:
+            oldest = next(iter(self._retired))
+            del self._retired[oldest]
+            collection = self._collections.get(oldest)
+            # It may have been defined anew.
+            if collection is not None and not collection.count():
+                collection.log.forget()
 
     def collection(self, resource: Resource) -> Collection:
         storage = resource.storage

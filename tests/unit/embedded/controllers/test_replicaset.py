@@ -1,7 +1,9 @@
 """ReplicaSets keep their number of pods."""
 
+import gc
 from typing import Any
 
+from stowplan.embedded.objects.errors import StatusError
 from tests.unit.embedded.controllers.small_cluster import (
     REPLICA_SETS,
     SmallCluster,
@@ -140,6 +142,28 @@ def test_a_refusal_to_make_pods_is_told_and_tried_again() -> None:
         assert "conditions" not in cluster.get(REPLICA_SETS, "web")["status"]
 
     tell(story)
+
+
+def test_a_refusal_is_not_kept_with_all_that_led_to_it() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        made = template(app="web")
+        made["spec"]["priorityClassName"] = "high"
+        gc.collect()
+        gc.disable()
+        before = refusals()
+        cluster.create(REPLICA_SETS, "web", spec(1) | {"template": made})
+        await cluster.pass_time(2)
+        kept = refusals() - before
+        gc.enable()
+        assert condition(cluster.get(REPLICA_SETS, "web"), "ReplicaFailure")["reason"] == "FailedCreate"
+        assert kept == 0
+
+    tell(story)
+
+
+def refusals() -> int:
+    """How many there are in memory."""
+    return sum(type(each) is StatusError for each in gc.get_objects())
 
 
 def test_hundreds_of_pods_are_made_in_several_goes() -> None:

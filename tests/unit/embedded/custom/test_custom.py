@@ -428,6 +428,14 @@ def test_a_default_is_not_shared_between_objects() -> None:
             id="between two steps",
         ),
         pytest.param(
+            {"cron": "*", "share": int(f"1{'0' * 309}")},
+            [
+                'spec.share: Invalid value: "number out of range":'
+                ' spec.share in body must be of type number: "number out of range"'
+            ],
+            id="a whole number that is too large for a float",
+        ),
+        pytest.param(
             {"cron": "*", "mode": "other"},
             ['spec.mode: Unsupported value: "other": supported values: "fast", "slow"'],
             id="no member of an enumeration",

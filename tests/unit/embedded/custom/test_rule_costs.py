@@ -65,3 +65,11 @@ def test_a_rule_that_adds_up_too_much_does_not_compile() -> None:
 )
 def test_usual_rules_cost_little(rule: str) -> None:
     assert _problems(_STRINGS, rule, [str(at) for at in range(1000)]) == []
+
+
+def test_a_number_that_no_float_holds_counts_as_the_largest() -> None:
+    spec = {"type": "number", "x-kubernetes-validations": [{"rule": "self < 1e300"}]}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    digits = f"1{'0' * 309}"
+    found = rule_check.problems(schema, {"metadata": {}, "spec": int(digits)}, None)
+    assert [cause.message for cause in found] == [f"Invalid value: {digits}: failed rule: self < 1e300"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -57,6 +58,14 @@ def test_a_removed_object_is_gone_and_its_last_form_has_the_version_of_the_remov
     gone = store.remove(PODS, "default", "a")
     assert store.get(PODS, "default", "a") is None
     assert (gone.version, gone.object["metadata"]["resourceVersion"]) == (3, "3")
+
+
+def test_nothing_is_left_of_a_namespace_without_objects() -> None:
+    store = Store()
+    for number in range(3):
+        store.write(PODS, made(PODS, "a", namespace=f"n-{number}"))
+        store.remove(PODS, f"n-{number}", "a")
+    assert store.collection(PODS)._spaces == {}
 
 
 def test_removing_what_is_not_there_is_a_fault() -> None:
@@ -126,6 +135,31 @@ def test_a_feed_that_falls_behind_the_log_is_expired() -> None:
     with pytest.raises(StatusError) as refused:
         feed.drain()
     assert refused.value.code == 410
+
+
+def test_of_resources_that_were_served_once_only_the_latest_keep_their_changes() -> None:
+    store = Store()
+    things = [replace(PODS, group="example.com", plural=f"things-{number}") for number in range(10)]
+    for thing in things:
+        store.write(thing, made(thing, "a"))
+        store.remove(thing, "default", "a")
+        store.retire(thing)
+    known = [len(store.collection(thing).log.read(store.collection(thing).log.end - 2)) for thing in things[2:]]
+    assert known == [2] * 8
+    for thing in things[:2]:
+        with pytest.raises(StatusError) as caught:
+            store.feed(thing, 1)
+        assert caught.value.code == 410
+
+
+def test_a_resource_that_is_served_again_keeps_its_changes() -> None:
+    store = Store()
+    things = [replace(PODS, group="example.com", plural=f"things-{number}") for number in range(10)]
+    store.retire(things[0])
+    store.write(things[0], made(things[0], "a"))
+    for thing in things[1:]:
+        store.retire(thing)
+    assert len(store.feed(things[0], 1).drain()) == 1
 
 
 def test_a_feed_that_is_awaited_wakes_up_at_a_change() -> None:

@@ -6,11 +6,11 @@ class) is filled in by `admission.new_pods` and `admission.priority`.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from stowplan.embedded.admission.defaults.declared import fill_empty
 from stowplan.embedded.objects.resource import Object
+from stowplan.model.remembering import remember
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -46,7 +46,7 @@ def complete_spec(spec: Object) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = name
 
 
-@lru_cache(maxsize=4096)
+@remember(2**20)
 def _pull_policy(image: str) -> str:
     """Only an image that may change under its name is pulled each time."""
     name, _, digest = image.partition("@")

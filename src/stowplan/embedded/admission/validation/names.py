@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from functools import lru_cache
 from typing import Final
 
 from stowplan.model import label_syntax
+from stowplan.model.remembering import remember
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
@@ -17,6 +17,8 @@ _IS_LABEL, _IS_SUBDOMAIN = re.compile(_LABEL), re.compile(_SUBDOMAIN)
 _IS_LETTER_FIRST, _IS_WILDCARD = re.compile(_LETTER_FIRST), re.compile(_WILDCARD)
 _IS_ENVIRONMENT: Final = re.compile(r"[ -<>-~]+")
 _IS_CONFIG_KEY: Final = re.compile(r"[-._a-zA-Z0-9]+")
+#: Some thousands. One object may have more keys than that: remembered, they would hold the memory it was read into.
+_KEPT_CHARACTERS: Final = 2**19
 _LONGEST_LABEL: Final = 63
 _LONGEST_SUBDOMAIN: Final = 253
 _LONGEST_PORT_NAME: Final = 15
@@ -58,13 +60,11 @@ _LOCAL_MULTICAST: Final[dict[int, Network]] = {
 }
 
 
-@lru_cache(maxsize=4096)
 def subdomain(name: str) -> Details:
     """Most objects: letters, digits, dashes and dots."""
     return _problems(name, _LONGEST_SUBDOMAIN, _IS_SUBDOMAIN, _SUBDOMAIN_RULE)
 
 
-@lru_cache(maxsize=4096)
 def label(name: str) -> Details:
     """Names that become part of a host name: no dots."""
     rule = "must not contain dots" if _IS_SUBDOMAIN.fullmatch(name) else _LABEL_RULE
@@ -93,14 +93,14 @@ def prefix(text: str) -> str:
     return text[:-1] + "a" if text.endswith("-") else text
 
 
-@lru_cache(maxsize=16384)
+@remember(_KEPT_CHARACTERS)
 def qualified(key: str) -> Details:
     """Label keys, taint keys, resource names: a name with an optional domain before it."""
     problems = label_syntax.key_problems(key)
     return tuple(problems.split("; ")) if problems else ()
 
 
-@lru_cache(maxsize=16384)
+@remember(_KEPT_CHARACTERS)
 def label_value(value: str) -> Details:
     """Values of labels, taints and tolerations."""
     problems = label_syntax.value_problems(value)

@@ -7,7 +7,7 @@ Where a pod wants to run is checked in `scheduling`, what it asks for in `resour
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -18,6 +18,7 @@ from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.resources import check_amounts, check_requirements
 from stowplan.embedded.objects.errors import Cause
 from stowplan.model import json_values
+from stowplan.model.remembering import remember
 
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -57,7 +58,7 @@ def check_new_pod(pod: Field) -> None:
         spec["nodeName"].forbidden("cannot be set until all schedulingGates have been cleared")
 
 
-@lru_cache(maxsize=1024)
+@remember(2**20)
 def _causes(spec: bytes, gates: frozenset[str]) -> tuple[Cause, ...]:
     """What is wrong with the spec of a pod. Pods come by the thousand from one template, which is checked once."""
     problems = Problems(gates)

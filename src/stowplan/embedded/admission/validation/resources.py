@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import NOT_NEGATIVE, Field
 from stowplan.model.quantity import Quantity, QuantityError
+from stowplan.model.remembering import remember
 from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, NATIVE_DOMAIN, is_extended
 
 _OF_CONTAINERS: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
@@ -43,7 +44,7 @@ def check_amount(amount: Field, name: str) -> None:
     amount.check(partial(_objections, name))
 
 
-@lru_cache(maxsize=1024)
+@remember(2**18)
 def _objections(name: str, amount: str) -> tuple[str, ...]:
     """Say what is wrong with an amount. Nodes and pods have the same ones by the thousand."""
     quantity = Quantity.parse(amount)
@@ -97,7 +98,7 @@ def _check_against_limit(requests: Field, name: str, limits: Field) -> None:
         requests.invalid(f"must be less than or equal to {name} limit of {limit}", amount)
 
 
-@lru_cache(maxsize=1024)
+@remember(2**18)
 def _fills_pages(name: str, amount: str) -> bool:
     try:
         size = Quantity.parse(name.removeprefix(HUGE_PAGES_PREFIX)).value
