@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 import time
 import urllib.error
@@ -17,12 +18,23 @@ from tests.limits import LIMIT_SECONDS
 
 def fetch(url: str, bearer: str = "") -> tuple[int, str]:
     """Read a page, with a token if one is given; return its status and text."""
+    return _send(urllib.request.Request(url), bearer)
+
+
+def post(url: str, content: object, bearer: str = "") -> tuple[int, str]:
+    """Post JSON to a page; return its status and text."""
+    headers = {"Content-Type": "application/json"}
+    return _send(urllib.request.Request(url, json.dumps(content).encode(), headers, method="POST"), bearer)
+
+
+def _send(request: urllib.request.Request, bearer: str) -> tuple[int, str]:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
-    headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
+    if bearer:
+        request.add_header("Authorization", f"Bearer {bearer}")
     try:
-        with opener.open(urllib.request.Request(url, headers=headers), timeout=LIMIT_SECONDS) as response:
+        with opener.open(request, timeout=LIMIT_SECONDS) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         with error:

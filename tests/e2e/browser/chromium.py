@@ -9,7 +9,6 @@ import asyncio
 import base64
 import itertools
 import json
-import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,35 +16,17 @@ from typing import Any, Final
 
 import aiohttp
 
+from tests.chromium.program import FLAGS, find
 from tests.e2e.processes import Process
 
 #: A name of somebody else, which leads here.
 REBOUND: Final = "rebind.example"
-_NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _FLAGS: Final = (
-    "--headless=new",
-    # Tests run as root in containers, with little shared memory and no display.
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--no-proxy-server",
-    "--disable-background-networking",
-    "--disable-component-update",
-    # It has guards of its own against pages that reach into the machine, which older ones and others have not.
-    "--disable-features=LocalNetworkAccessChecks,BlockInsecurePrivateNetworkRequests",
+    *FLAGS,
     "--remote-debugging-port=0",
     f"--host-resolver-rules=MAP {REBOUND} 127.0.0.1",
 )
 _LIMIT_SECONDS: Final = 60.0
-
-
-def find() -> str:
-    """Return where the browser is. Raise FileNotFoundError if there is none."""
-    found = next(filter(None, map(shutil.which, _NAMES)), None)
-    if found is None:
-        raise FileNotFoundError("there is no Chromium on the PATH; `make e2e` installs it, where it may")
-    return found
 
 
 class Page:

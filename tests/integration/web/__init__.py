@@ -1,0 +1,1 @@
+"""The page over real HTTP, of `stowplan up` and of `stowplan run`."""
