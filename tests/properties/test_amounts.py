@@ -13,7 +13,9 @@ from stowplan.framework.kept.asking import ask_filter
 from stowplan.framework.kept.incremental import FEW_ROWS
 from stowplan.framework.verdict import Rejection, Vocabulary
 from stowplan.model.pod import Pod
+from stowplan.plugins.noderesources.allocation import ONE_ROW
 from stowplan.plugins.noderesources.arguments import (
+    CPU_AND_MEMORY,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
     ResourceSpec,
@@ -27,6 +29,7 @@ from stowplan.testing import make_node, make_pod
 from tests.examples import examples
 
 GPU = "example.com/gpu"
+STORAGE = "ephemeral-storage"
 # Small ones, everyday ones, and both sides of where a float no longer holds a hundred times the amount, or the amount.
 EDGES = (0, 1, 2, 3, 99, 100, 101, 4 * 2**30, 2**46, 2**53 // 100, 2**53 // 100 + 1, 2**53 - 1, 2**53, 2**53 + 1)
 some = st.one_of(st.sampled_from(EDGES), st.integers(0, 1000), st.integers(0, 2**40))
@@ -42,6 +45,14 @@ SCORERS: dict[str, NodeResourcesFit | NodeResourcesBalancedAllocation] = {
             ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec("memory", 1), ResourceSpec(GPU, 5)))
         )
     ),
+    "least, by weights that add up to large numbers": NodeResourcesFit(
+        NodeResourcesFitArgs(
+            ScoringStrategy(
+                "LeastAllocated", tuple(ResourceSpec(name, 100) for name in ("cpu", "memory", STORAGE, GPU))
+            )
+        )
+    ),
+    "most": NodeResourcesFit(NodeResourcesFitArgs(ScoringStrategy("MostAllocated", CPU_AND_MEMORY))),
     "balanced": NodeResourcesBalancedAllocation(),
     "balanced, other two": NodeResourcesBalancedAllocation(
         NodeResourcesBalancedAllocationArgs((ResourceSpec("memory", 1), ResourceSpec(GPU, 1)))
@@ -83,6 +94,8 @@ def test_all_rows_score_what_each_scores(
         if not isinstance(state, Skip):
             rows = range(len(table))
             each = [state.score_of(*table.resources.amounts(row)) for row in rows]
+            # A rule that leaves out a cap would be cut off at 0 or 100, and nobody would see it.
+            assert [state.rule(ONE_ROW, state.shares, *table.resources.amounts(row)) for row in rows] == each
             assert scorer.score(pod, Nodes(table), state).tolist() == each
             # As for more rows than are asked about one by one.
             again = [*rows] * (FEW_ROWS + 1)

@@ -7,12 +7,14 @@
         +-----add_pod--> confirmed             confirmed
 
 A pod may come before its node: it waits under the node's name and is counted in the table when the node arrives. Only
-the methods here change the table, and only between two scheduling cycles.
+the methods here change the table, and only between two scheduling cycles. While something is supposed (`suppose`), each
+of them notes how it is taken back; `table/undo.py` has the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -23,6 +25,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod, importance, pod_id
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
+from stowplan.table.undo import UndoLog
 
 
 class CacheError(Exception):
@@ -49,6 +52,27 @@ class Cache:
         self._on_node: dict[str, dict[str, CachedPod]] = {}
         # By node, as far as anybody has asked since the pods of the node changed.
         self._by_importance: dict[str, tuple[CachedPod, ...]] = {}
+        #: What takes back everything that is supposed; None if nothing is.
+        self.undo: UndoLog | None = None
+
+    @contextmanager
+    def suppose(self) -> Iterator[UndoLog]:
+        """Take back, at the end, whatever is changed meanwhile. One supposition may be made within another."""
+        outer = self.undo
+        undo = outer if outer is not None else UndoLog()
+        self._note_changes(undo)
+        begin, tree = undo.position, self.table.tree.saved()
+        try:
+            yield undo
+        finally:
+            try:
+                undo.roll_back(begin)
+            finally:
+                self.table.put_back_order(tree)
+                self._note_changes(outer)
+
+    def _note_changes(self, undo: UndoLog | None) -> None:
+        self.undo = self.objects.undo = self.groups.undo = undo
 
     # Nodes
 
@@ -56,9 +80,13 @@ class Cache:
         """Take in a node, or an update of one; pods that were waiting for it are counted."""
         name = node.metadata.name
         if name in self.table.row_of:
+            if self.undo is not None:
+                self._note_node(self.table.update_node, name)
             self.table.update_node(node)
             return
         row = self.table.add_node(node)
+        if self.undo is not None:
+            self.undo.add(self.remove_node, name)
         for placed in self._on_node.get(name, {}).values():
             self.table.add_pod(row, placed.shape)
 
@@ -67,9 +95,26 @@ class Cache:
         row = self.table.row_of.get(name)
         if row is None:
             return
+        if self.undo is not None:
+            self._note_node(self._restore_node, name)
         for placed in self._on_node.get(name, {}).values():
             self.table.remove_pod(row, placed.shape)
         self.table.remove_node(name)
+
+    def _note_node(self, back: Callable[..., None], name: str) -> None:
+        """Note how a node is put back that is about to change or to go: as it is, with its turn among the others."""
+        if self.undo is None:
+            return
+        row, table = self.table.row_of[name], self.table
+        node = table.nodes[row]
+        self.undo.add(table.images.restore_sizes, table.images.sizes_of(node))
+        self.undo.add(table.put_back_order, table.tree.saved())
+        self.undo.add(back, node, *(() if back == table.update_node else (row,)))
+
+    def _restore_node(self, node: Node, row: int) -> None:
+        self.table.restore_node(node, row)
+        for placed in self._on_node.get(node.metadata.name, {}).values():
+            self.table.add_pod(row, placed.shape)
 
     # Pods
 
@@ -87,6 +132,8 @@ class Cache:
             return
         shape = self.table.shape_of(pod)
         if shape is placed.shape:
+            if self.undo is not None:
+                self.undo.add(self._set, placed, placed.pod, placed.is_assumed)
             placed.pod = pod
             return
         self._replace(placed, CachedPod(pod, shape, placed.node_name, is_assumed=True))
@@ -106,6 +153,9 @@ class Cache:
         if known is None:
             self._place(CachedPod(pod, shape, pod.spec.node_name, is_assumed=False))
         elif known.shape is shape and known.node_name == pod.spec.node_name:
+            if self.undo is not None:
+                self._note_order(known)
+                self.undo.add(self._set, known, known.pod, known.is_assumed)
             known.pod, known.is_assumed = pod, False
             if pod.spec.scheduling_group is not None:
                 self.groups.seat(pod, known.node_name)
@@ -161,13 +211,23 @@ class Cache:
         """Say whether a node is known; pods may be on one that is not, or not yet."""
         return name in self.table.row_of
 
+    def _set(self, placed: CachedPod, pod: Pod, is_assumed: bool) -> None:
+        """Take back that a pod was confirmed, or changed where it stands."""
+        placed.pod, placed.is_assumed = pod, is_assumed
+        self._by_importance.pop(placed.node_name, None)
+
     def _place(self, placed: CachedPod) -> None:
+        if self.undo is not None:
+            self.undo.add(self._unplace, placed)
         self._enter(placed)
         row = self.table.row_of.get(placed.node_name)
         if row is not None:
             self.table.add_pod(row, placed.shape)
 
     def _unplace(self, placed: CachedPod) -> None:
+        if self.undo is not None:
+            self._note_order(placed)
+            self.undo.add(self._place, placed)
         self._leave(placed)
         row = self.table.row_of.get(placed.node_name)
         if row is not None:
@@ -179,11 +239,21 @@ class Cache:
             self._unplace(old)
             self._place(new)
             return
+        if self.undo is not None:
+            self._note_order(old)
+            self.undo.add(self._replace, new, old)
         self._leave(old)
         self._enter(new)
         row = self.table.row_of.get(new.node_name)
         if row is not None:
             self.table.reshape_pod(row, old.shape, new.shape)
+
+    def _note_order(self, placed: CachedPod) -> None:
+        """Note the turn of a pod among those of its node, and of its group: one that comes back would be the last."""
+        if self.undo is not None:
+            self.undo.keep(self._on_node, placed.node_name)
+            if placed.pod.spec.scheduling_group is not None:
+                self.groups.note_seats(placed.pod)
 
     def _enter(self, placed: CachedPod) -> None:
         identity = pod_id(placed.pod)

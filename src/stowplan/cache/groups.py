@@ -21,6 +21,7 @@ from stowplan.model.pod_group import (
     community_group,
     own_group,
 )
+from stowplan.table.undo import UndoLog
 
 BEGINNING = datetime.min.replace(tzinfo=UTC)
 
@@ -39,6 +40,8 @@ class Groups:
         self._groups_of: dict[str, tuple[GroupKey, ...]] = {}
         self._children: dict[GroupKey, dict[GroupKey, None]] = {}
         self._cycles = 0
+        #: What takes back what is supposed; None if nothing is.
+        self.undo: UndoLog | None = None
         #: The number of the attempt of a tree of groups that is being made; None if none is.
         self.cycle: int | None = None
 
@@ -96,12 +99,14 @@ class Groups:
     # Groups and pods come and go
 
     def put(self, group: AnyPodGroup | CompositePodGroup) -> None:
+        self._note_group(group)
         self._groups[group.group_key] = group
         if isinstance(group, OwnGroup) and group.parent_key is not None:
             self._children.setdefault(group.parent_key, {})[group.group_key] = None
 
     def remove(self, group: AnyPodGroup | CompositePodGroup) -> None:
         """Drop a group; its members stay members, should it come again."""
+        self._note_group(group)
         self._groups.pop(group.group_key, None)
         if isinstance(group, OwnGroup) and group.parent_key is not None:
             self._children.get(group.parent_key, {}).pop(group.group_key, None)
@@ -115,13 +120,21 @@ class Groups:
         keys = tuple(key for key in (own, other) if key is not None)
         if not keys or pod.is_terminal:
             return
+        if self.undo is not None:
+            self.undo.keep(self._groups_of, pod_id(pod))
         self._groups_of[pod_id(pod)] = keys
         for key in keys:
+            if self.undo is not None:
+                self.undo.keep_within(self._members, key, pod_id(pod))
             self._members.setdefault(key, {})[pod_id(pod)] = pod
 
     def remove_pod(self, pod: Pod) -> None:
         """Drop a pod; nothing happens if it is in no group."""
+        if self.undo is not None and pod_id(pod) in self._groups_of:
+            self.undo.keep(self._groups_of, pod_id(pod))
         for key in self._groups_of.pop(pod_id(pod), ()):
+            if self.undo is not None:
+                self.undo.keep(self._members, key)
             members = self._members[key]
             del members[pod_id(pod)]
             if not members:
@@ -142,6 +155,19 @@ class Groups:
         seated.pop(pod_id(pod), None)
         if key is not None and not seated:
             self._scheduled.pop(key, None)
+
+    def note_seats(self, pod: Pod) -> None:
+        """Note, while something is supposed, which pods of the group of a pod have a node, and in which order."""
+        key = own_group(pod)
+        if self.undo is not None and key is not None:
+            self.undo.keep(self._scheduled, key)
+
+    def _note_group(self, group: AnyPodGroup | CompositePodGroup) -> None:
+        if self.undo is None:
+            return
+        self.undo.keep(self._groups, group.group_key)
+        if isinstance(group, OwnGroup) and group.parent_key is not None:
+            self.undo.keep(self._children, group.parent_key)
 
 
 def _age(group: OwnGroup) -> tuple[datetime, str]:

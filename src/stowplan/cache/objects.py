@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from stowplan.model.kinds import Namespace
 from stowplan.model.meta import ApiObject
 from stowplan.table.journal import Journal, Reads
+from stowplan.table.undo import UndoLog
 
 T = TypeVar("T", bound=ApiObject)
 
@@ -59,21 +60,25 @@ class Objects:
     def __init__(self, reads: Reads) -> None:
         self._reads = reads
         self._stores: dict[str, ObjectStore] = {}
+        #: What takes back what is supposed; None if nothing is.
+        self.undo: UndoLog | None = None
 
     def put(self, found: Any) -> None:
         """Add an object, or replace the one of the same kind, namespace and name."""
         store, meta = self._store(found.kind), found.metadata
         real = store.real.get((meta.namespace, meta.name))
-        if real is not None:
-            if meta.resource_version and meta.resource_version == real.metadata.resource_version:
-                # Nothing has happened to it: what is assumed of it is still to come.
-                return
-            del store.real[meta.namespace, meta.name]
+        version = meta.resource_version
+        if real is not None and version and version == real.metadata.resource_version:
+            # Nothing has happened to it: what is assumed of it is still to come.
+            return
+        self._note(store, meta.namespace, meta.name)
+        store.real.pop((meta.namespace, meta.name), None)
         store.put(found)
 
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Drop an object; nothing happens if it is not there."""
         store = self._store(kind)
+        self._note(store, namespace, name, is_to_go=True)
         store.real.pop((namespace, name), None)
         if store.by_namespace.get(namespace, {}).pop(name, None) is not None:
             store.mark(namespace, name)
@@ -84,15 +89,16 @@ class Objects:
         known = store.by_namespace.get(meta.namespace, {}).get(meta.name)
         if known is None:
             raise LookupError(f"{found.kind} {meta.name!r} is not known; only what there is can be assumed to change")
+        self._note(store, meta.namespace, meta.name)
         store.real.setdefault((meta.namespace, meta.name), known)
         store.put(found)
 
     def restore(self, kind: str, namespace: str, name: str) -> None:
         """Show an object as the cluster has it again; nothing happens if nothing is assumed of it."""
         store = self._store(kind)
-        real = store.real.pop((namespace, name), None)
-        if real is not None:
-            store.put(real)
+        if (namespace, name) in store.real:
+            self._note(store, namespace, name)
+            store.put(store.real.pop((namespace, name)))
 
     def version(self, kind: str) -> int:
         return self._read(kind).version
@@ -115,6 +121,16 @@ class Objects:
     def namespace_labels(self, name: str) -> Mapping[str, str]:
         found = self.get(Namespace, "", name)
         return found.metadata.labels if found is not None else {}
+
+    def _note(self, store: ObjectStore, namespace: str, name: str, *, is_to_go: bool = False) -> None:
+        """Note how an object, and what is assumed of it, is put back."""
+        if self.undo is not None:
+            self.undo.add(store.mark, namespace, name)
+            self.undo.keep(store.real, (namespace, name))
+            if is_to_go:
+                self.undo.keep(store.by_namespace, namespace)
+            else:
+                self.undo.keep_within(store.by_namespace, namespace, name)
 
     def _store(self, kind: str) -> ObjectStore:
         store = self._stores.get(kind)

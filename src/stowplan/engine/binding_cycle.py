@@ -22,7 +22,7 @@ from stowplan.engine.gang_barrier import GangBarriers, Point
 from stowplan.engine.parts import ActivePolicy, SchedulerState
 from stowplan.engine.ports import Bound, Environment, Note, Permitted, Trouble
 from stowplan.framework import placing
-from stowplan.framework.contract import Errand, PreBind
+from stowplan.framework.contract import Errand, PreBind, Undoable
 from stowplan.framework.placing import SUCCESS, end_of, run_reserve, run_unreserve
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
@@ -45,16 +45,34 @@ class Undone:
 def place(cache: Cache, profile: Profile, pod: Pod, node_name: str, shape: PodShape | None = None) -> Rejection | None:
     """Count a pod on its node at once, and let the plugins reserve what it needs; if one rejects it, undo it."""
     cache.assume(pod, node_name, shape)
+    if cache.undo is not None:
+        cache.undo.add(_give_back, profile, pod, node_name)
     return run_reserve(profile, pod, node_name)
+
+
+def _give_back(profile: Profile, pod: Pod, node_name: str) -> None:
+    """Take back what plugins took for a pod that was only supposed to be there; the cluster has heard of none of it."""
+    unreserved = run_unreserve(profile, pod, node_name)
+    if unreserved.problems:
+        raise RuntimeError("; ".join(unreserved.problems))
 
 
 def undo(cache: Cache, profile: Profile, pod: Pod, node_name: str) -> Undone:
     """Let the plugins give back what they took, and free the node unless the cluster has bound the pod meanwhile."""
+    if cache.undo is not None:
+        cache.undo.add(_take_again, profile, pod, node_name)
     unreserved = run_unreserve(profile, pod, node_name)
     placed = cache.placed(pod)
     if placed is not None and placed.is_assumed:
         cache.forget(pod)
     return Undone(placed, unreserved.problems, unreserved.errands)
+
+
+def _take_again(profile: Profile, pod: Pod, node_name: str) -> None:
+    """Have those reserve again who gave back only because it was supposed; the others have their state restored."""
+    for plugin in profile.reserve:
+        if plugin.name in profile.foreign_names and not isinstance(plugin, Undoable):
+            plugin.reserve(pod, node_name)
 
 
 class BindingCycle:

@@ -13,6 +13,8 @@ import msgspec
 
 from stowplan.engine.background_tasks import BackgroundTasks
 from stowplan.engine.ports import Dropped, Environment, GivenBack, Note
+from stowplan.framework import html_text
+from stowplan.framework.contract import Preemption
 from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.verdict import Code, Rejection, Verdict
 from stowplan.model.meta import Condition
@@ -34,9 +36,20 @@ class Chosen(msgspec.Struct, frozen=True):
     row: int
     feasible_count: int
     total: int | None = None
+    #: Who was evicted for it, in the order of eviction; of pods placed together, the first one has them.
+    victims: tuple[Pod, ...] = ()
+    #: How many of the evictions violate a disruption budget.
+    pdb_violations: int = 0
 
     def __repr__(self) -> str:
-        return f"Chosen(pod={self.pod.key!r}, node_name={self.node_name!r}, total={self.total})"
+        gone = f", victims={[victim.key for victim in self.victims]}" if self.victims else ""
+        return f"Chosen(pod={self.pod.key!r}, node_name={self.node_name!r}, total={self.total}{gone})"
+
+    def _repr_html_(self) -> str:
+        known = {"feasible nodes": self.feasible_count or None, "score": self.total}
+        told = ", ".join(f"{name}: {value}" for name, value in known.items() if value is not None)
+        gone = f", in the place of {', '.join(victim.key for victim in self.victims)}" if self.victims else ""
+        return html_text.line(f"Pod {self.pod.key} goes to {self.node_name}{f' ({told})' if told else ''}{gone}")
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -45,6 +58,10 @@ class Refused(msgspec.Struct, frozen=True):
     pod: Pod
     message: str
     verdict: Verdict
+    #: What preemption would do for it, where nobody was to be evicted yet.
+    preemption: Preemption | None = None
+    #: Who was evicted for it all the same.
+    victims: tuple[Pod, ...] = ()
 
     @property
     def node_name(self) -> None:
@@ -54,6 +71,11 @@ class Refused(msgspec.Struct, frozen=True):
     def __repr__(self) -> str:
         return f"Refused(pod={self.pod.key!r}, message={self.message!r})"
 
+    def _repr_html_(self) -> str:
+        # A pod that only its group keeps from going may have nodes that would do.
+        by_node = "" if self.verdict.feasible.any() else self.verdict._repr_html_()
+        return html_text.line(f"Pod {self.pod.key} is refused: {self.message}") + by_node
+
 
 class Failed(msgspec.Struct, frozen=True):
     """The attempt could not be made or finished: no nodes at all, or a plugin that failed."""
@@ -61,6 +83,8 @@ class Failed(msgspec.Struct, frozen=True):
     pod: Pod
     message: str
     plugin: str = ""
+    #: Who was evicted for the pod before that.
+    victims: tuple[Pod, ...] = ()
 
     @property
     def node_name(self) -> None:
@@ -69,6 +93,10 @@ class Failed(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"Failed(pod={self.pod.key!r}, message={self.message!r}, plugin={self.plugin!r})"
+
+    def _repr_html_(self) -> str:
+        by = f" (plugin {self.plugin})" if self.plugin else ""
+        return html_text.line(f"Pod {self.pod.key} could not be decided{by}: {self.message}")
 
 
 Result = Chosen | Refused | Failed
@@ -167,19 +195,21 @@ def give_back(
     is_resize = bool(pod.spec.node_name)
     if nominated is not None and not is_resize:
         # Counts at once; the cluster hears of it when it has time.
-        entry.pod = _nominated(pod, nominated)
+        entry.pod = nominated_to(pod, nominated)
         queue.nominate(entry.pod, nominated, environment.now_ns())
     refused_by = frozenset((*failure.plugins, *failure.pending))
     condition = _condition(pod, failure)
     is_error = condition.reason == SCHEDULER_ERROR
-    environment.tell(GivenBack(pod, failure.message, refused_by, nominated or "", is_error, entry.taken_at_ns))
+    taken_at_ns, attempts = entry.taken_at_ns, entry.attempts
+    environment.tell(GivenBack(pod, failure.message, refused_by, nominated or "", is_error, taken_at_ns, attempts))
     if is_resize:
         return
     environment.writer.record(Note(pod, "Warning", "FailedScheduling", "Scheduling", _shortened(failure.message)))
     tasks.write_status(pod, condition, nominated)
 
 
-def _nominated(pod: Pod, node_name: str) -> Pod:
+def nominated_to(pod: Pod, node_name: str) -> Pod:
+    """Return a pod with the node that is to take it written to its status."""
     status = msgspec.structs.replace(pod.status, nominated_node_name=node_name)
     return msgspec.structs.replace(pod, status=status)
 

@@ -88,6 +88,8 @@ class GivenBack(msgspec.Struct, frozen=True):
     #: Whether the attempt failed for a fault, as the pod's condition says too.
     is_error: bool
     taken_at_ns: int
+    #: How many there have been of it, with this one.
+    attempts: int = 0
 
 
 class Dropped(msgspec.Struct, frozen=True):
@@ -121,6 +123,10 @@ class VictimsChosen(msgspec.Struct, frozen=True):
     pdb_violations: int = 0
     #: How many of the units that go are groups, or pods of groups; known where room is made for a group.
     disruptions: int = 0
+    #: Who they are, in the order of eviction.
+    pods: tuple[Pod, ...] = ()
+    #: Where room is made; "cluster" for a group.
+    node_name: str = ""
 
 
 class Evicted(msgspec.Struct, frozen=True):

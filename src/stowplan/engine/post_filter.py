@@ -165,7 +165,9 @@ class Evictor:
 
     def start(self, pod: Pod, preemption: Preemption) -> asyncio.Task[None] | None:
         """Hold the pod at the gate and evict its victims beside the loop; nothing is left to do if all are going."""
-        self._environment.tell(VictimsChosen(pod, len(preemption.victims), preemption.pdb_violations))
+        victims, violations = preemption.victims, preemption.pdb_violations
+        told = VictimsChosen(pod, len(victims), violations, pods=victims, node_name=preemption.node_name)
+        self._environment.tell(told)
         return self._start(Preemptor(pod, (pod,)), preemption)
 
     def start_for_group(
@@ -173,7 +175,8 @@ class Evictor:
     ) -> asyncio.Task[None] | None:
         """Hold a group at the gate, and evict its victims likewise."""
         victims, violations = nominated.victims, nominated.pdb_violations
-        self._environment.tell(VictimsChosen(group, len(victims), violations, nominated.disruptions))
+        told = VictimsChosen(group, len(victims), violations, nominated.disruptions, victims, EVERYWHERE)
+        self._environment.tell(told)
         return self._start(Preemptor(group, pods), Preemption(EVERYWHERE, victims))
 
     def _start(self, preemptor: Preemptor, preemption: Preemption) -> asyncio.Task[None] | None:

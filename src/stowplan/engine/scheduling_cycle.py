@@ -31,8 +31,12 @@ from stowplan.table.journal import Journal
 from stowplan.table.shape import PodShape
 from stowplan.table.table import Table
 
+#: Returns a number below the one that it is given.
+Draw = Callable[[int], int]
+
 ALL_NODES = 100
 _AT_LEAST = 100
+_LISTED = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +180,8 @@ def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_em
 def pick(field: ChoiceInputs, ranking: Ranking, found: Found) -> int:
     """Return the row with the highest total; the tie rule decides between equals."""
     sums = ranking.sums
-    best: Rows = (sums == sums[sums.argmax()]).nonzero()[0]
-    return int(best[0]) if len(best) == 1 else field.ties.pick(best, lambda: in_order(field, found))
+    best: Mask = sums == sums[sums.argmax()]
+    return int(best.argmax()) if np.count_nonzero(best) == 1 else field.ties.pick(best, lambda: in_order(field, found))
 
 
 def in_order(field: ChoiceInputs, found: Found) -> Rows:
@@ -234,7 +238,7 @@ async def _prioritize(
     drawn = np.flatnonzero(best & scored)
     if drawn.size:
         return total, int(drawn[extenders.draw(len(drawn))])
-    return total, field.ties.pick(np.flatnonzero(best), lambda: left.order)
+    return total, field.ties.pick(best, lambda: left.order)
 
 
 # How many nodes are looked at: all of them, unless `percentageOfNodesToScore` asks for fewer. The filters still answer
@@ -315,18 +319,31 @@ class Sampler:
 class TieRule(Protocol):
     """Picks one of the rows with the highest total."""
 
-    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
+    def pick(self, best: Mask, found: Callable[[], Rows]) -> int:
         """Return one of `best`; `found()` gives all feasible rows in the order they were found."""
+
+    def copied(self, same: Callable[[Draw], Draw]) -> TieRule:
+        """Return a rule that picks as this one would from now on, and leaves it as it is; `same` copies draws."""
 
 
 class RandomTie:
     """Every best row is equally likely; the same draws give the same choices."""
 
-    def __init__(self, draw: Callable[[int], int]) -> None:
+    def __init__(self, draw: Draw) -> None:
         self._draw = draw
 
-    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
-        return int(best[self._draw(len(best))])
+    def pick(self, best: Mask, found: Callable[[], Rows]) -> int:
+        if len(best) <= _LISTED:
+            listed = best.nonzero()[0]
+            return int(listed[self._draw(len(listed))])
+        # Of many rows, to list all that are best takes longer than to find the one.
+        place, start = self._draw(int(np.count_nonzero(best))), 0
+        while (passed := int(np.count_nonzero(best[start : start + _LISTED]))) <= place:
+            place, start = place - passed, start + _LISTED
+        return start + int(best[start : start + _LISTED].nonzero()[0][place])
+
+    def copied(self, same: Callable[[Draw], Draw]) -> RandomTie:
+        return RandomTie(same(self._draw))
 
 
 class UpstreamOrder:
@@ -336,12 +353,15 @@ class UpstreamOrder:
     equal totals that is the one that comes first in a pre-order walk of the tree that the heap's array stands for.
     """
 
-    def pick(self, best: Rows, found: Callable[[], Rows]) -> int:
+    def pick(self, best: Mask, found: Callable[[], Rows]) -> int:
         order = found()
         # Positions in the heap's array, counted from 1: the children of p are 2p and 2p + 1.
-        positions = np.flatnonzero(np.isin(order, best)) + 1
+        positions = np.flatnonzero(best[order]) + 1
         depth = np.frexp(positions.astype(np.float64))[1].astype(np.int64)
         deepest = int(depth.max())
         # Left-aligned paths compare as a pre-order walk does; of a path and its extension, the shorter comes first.
         keys = (positions << (deepest - depth)) * (deepest + 1) + depth
         return int(order[positions[int(np.argmin(keys))] - 1])
+
+    def copied(self, same: Callable[[Draw], Draw]) -> UpstreamOrder:
+        return self

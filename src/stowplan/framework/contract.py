@@ -342,6 +342,18 @@ class PostBind(Plugin):
         """Called when the pod is bound; for tidying up. Nothing depends on it."""
 
 
+class Undoable(Plugin):
+    """Keeps state of its own from pod to pod, beside what `nodes`, listers and `reserve` are about."""
+
+    @abstractmethod
+    def save_state(self) -> Any:
+        """Called before something is supposed (`Cluster.suppose`): return a copy of that state."""
+
+    @abstractmethod
+    def restore_state(self, saved: Any) -> None:
+        """Called when that is over, after `unreserve` for every pod placed meanwhile: be as you were then."""
+
+
 class PodGroupPostFilter(Plugin):
     @abstractmethod
     async def pod_group_post_filter(self, attempt: pod_groups.GroupAttempt) -> pod_groups.RoomForGroup:

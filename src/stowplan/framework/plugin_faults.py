@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -112,6 +113,16 @@ class Stopwatch:
         self.now_ns, self._tell = now_ns, tell
         self._limit_ns, self._late_ns = (round(seconds * SECOND_NS) for seconds in limits)
         self.is_wound = True
+
+    @contextmanager
+    def unnoted(self) -> Iterator[None]:
+        """Have questions that are only supposed noted by nobody."""
+        before = self._note, self._note_awaited
+        self.have_noted(lambda blame, took_ns: None, lambda blame, end, took_ns: None)
+        try:
+            yield
+        finally:
+            self.have_noted(*before)
 
     def have_noted(self, note: Callable[[Blame, int], None], note_awaited: Callable[[Blame, str, int], None]) -> None:
         """Have every question noted, with the nanoseconds that it took to answer; of awaited ones, also their end."""

@@ -13,6 +13,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from stowplan.framework import html_text
 from stowplan.table.columns import Mask
 
 
@@ -83,6 +84,22 @@ class Verdict:
         return (
             f"Verdict({self.fit_error()!r})" if not self.feasible.any() else f"Verdict({self.feasible.sum()} feasible)"
         )
+
+    def _repr_html_(self) -> str:
+        said = np.bincount(self.words, minlength=len(self.vocabulary.rejections)).tolist()
+        rows = [
+            (rejection.plugin, ", ".join(rejection.reasons), nodes)
+            for rejection, nodes in zip(self.vocabulary.rejections, said, strict=True)
+            if rejection is not None and nodes
+        ]
+        if self.pre_filter is not None:
+            rows = [(self.pre_filter.plugin, ", ".join(self.pre_filter.reasons), len(self.names))]
+        elif self.evaluated is not None and not self.evaluated.all():
+            absent = int(np.count_nonzero(~self.evaluated))
+            rows.append((", ".join(sorted(self.narrowed_by)), "node(s) didn't satisfy plugin(s)", absent))
+        rows += [(rejection.plugin, ", ".join(rejection.reasons), 1) for rejection in self.strangers]
+        title = html_text.line(f"{np.count_nonzero(self.feasible)} of {len(self.names)} nodes are feasible")
+        return title + html_text.table(("plugin", "reason", "nodes"), rows, len(rows)) if rows else title
 
     @property
     def feasible(self) -> Mask:

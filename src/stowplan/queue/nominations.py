@@ -11,6 +11,7 @@ from typing import Final
 from stowplan.model.meta import NamespacedMeta
 from stowplan.model.pod import Pod, pod_id
 from stowplan.table.shape import PodShape
+from stowplan.table.undo import UndoLog
 
 #: So many nodes that have changed are remembered.
 _MOST_CHANGES: Final = 1 << 12
@@ -29,6 +30,8 @@ class Nominations:
         self.position = 0
         # The nodes that the last changes were about.
         self._changed: list[str] = []
+        #: What takes back what is supposed; None if nothing is.
+        self.undo: UndoLog | None = None
 
     def __bool__(self) -> bool:
         return bool(self.by_node)
@@ -37,6 +40,7 @@ class Nominations:
         """Nominate a pod, taking back any earlier nomination of it."""
         self.remove(pod)
         if node_name:
+            self._note(pod, node_name)
             self.by_node.setdefault(node_name, {})[pod_id(pod)] = pod
             self._node_of[pod_id(pod)] = node_name
             self._mark(node_name)
@@ -50,8 +54,10 @@ class Nominations:
 
     def remove(self, pod: Pod) -> None:
         """Take back the nomination of a pod, if it has one."""
-        node_name = self._node_of.pop(pod_id(pod), None)
+        node_name = self._node_of.get(pod_id(pod))
         if node_name is not None:
+            self._note(pod, node_name)
+            del self._node_of[pod_id(pod)]
             del self.by_node[node_name][pod_id(pod)]
             if not self.by_node[node_name]:
                 del self.by_node[node_name]
@@ -91,6 +97,14 @@ class Nominations:
         """Return the nodes that changes after `position` were about, repeats included; None if that is not known."""
         first = self.position - len(self._changed)
         return self._changed[position - first :] if position >= first else None
+
+    def _note(self, pod: Pod, node_name: str) -> None:
+        """Note how the nominations to a node are put back, that of a pod among them."""
+        if self.undo is not None:
+            self.undo.add(self._mark, node_name)
+            self.undo.keep(self.shapes, pod_id(pod))
+            self.undo.keep(self._node_of, pod_id(pod))
+            self.undo.keep(self.by_node, node_name)
 
     def _mark(self, node_name: str) -> None:
         if len(self._changed) == _MOST_CHANGES:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.selectors import Label
 from stowplan.table.domain_sums import DomainSums
 from stowplan.table.journal import Journal
 
@@ -48,6 +49,14 @@ class Counted(Protocol):
         """Return how much `pod` counts; 0 if not at all."""
 
     def __hash__(self) -> int: ...
+
+
+@runtime_checkable
+class CountedByLabels(Counted, Protocol):
+    """A rule that counts only pods with certain labels, and so needs to be asked about no others."""
+
+    def needed_labels(self) -> list[tuple[Label, ...]]:
+        """Return sets of labels of each of which a pod that counts has one; no set at all if none is needed."""
 
 
 class Column:

@@ -1,7 +1,7 @@
 """What the pods of each node add up to, and what they hold, such as volumes: kept up to date as pods come and go.
 
 A count column has how many pods of each node a rule counts. A shape remembers which columns it adds to, and how much,
-so a pod costs as much as the columns it matches, not as all.
+and looks for them by its labels, so a pod costs as much as the columns it matches, not as all.
 
 A thing that several pods of a node hold is there once, so it cannot be counted pod by pod. What is kept is who has it;
 whoever reads it counts for himself, and again only for the rows that the journal names.
@@ -19,7 +19,8 @@ import numpy as np
 
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.table.columns import CountColumn, Counted, K, Uses
+from stowplan.model.selectors import Label
+from stowplan.table.columns import CountColumn, Counted, CountedByLabels, K, Uses
 from stowplan.table.hypothetical import Moves
 from stowplan.table.journal import Journal
 from stowplan.table.shape import PodShape
@@ -36,6 +37,8 @@ class Counts:
         #: In the order in which they were built; `PodShape.deltas_upto` counts in it.
         self.columns: list[CountColumn] = []
         self._by_rule: dict[Counted, CountColumn] = {}
+        # Their numbers in it, by a label that the pods they count must have, or None.
+        self._about: dict[Label | None, list[int]] = {}
         self._generation = 1
         self._shapes = shapes
         self._size = (capacity, 0)
@@ -59,7 +62,7 @@ class Counts:
         if shape.deltas_upto != upto:
             if shape.deltas_upto[0] != self._generation:
                 shape.deltas, shape.deltas_upto = [], (self._generation, 0)
-            fresh = self.columns[shape.deltas_upto[1] :]
+            fresh = self._since(shape.deltas_upto[1], shape.pod.labels)
             amounts = ((column, column.counted.amount(shape.pod)) for column in fresh)
             shape.deltas += [(column, amount) for column, amount in amounts if amount]
             shape.deltas_upto = upto
@@ -75,13 +78,35 @@ class Counts:
                 if amount:
                     column.add(row, amount)
 
+    def _since(self, number: int, labels: Mapping[str, str]) -> list[CountColumn]:
+        """Return the columns from a number on that may count a pod with these labels, in their order."""
+        found: list[int] = []
+        for label in (None, *labels.items()):
+            for known in reversed(self._about.get(label, ())):
+                if known < number:
+                    break
+                found.append(known)
+        return [self.columns[known] for known in sorted(found)]
+
+    def _enter(self, column: CountColumn) -> None:
+        counted = column.counted
+        needed: list[tuple[Label | None, ...]] = [(None,)]
+        if isinstance(counted, CountedByLabels):
+            needed = [*counted.needed_labels()] or needed
+        # The rarest label keeps apart best.
+        for label in min(needed, key=lambda labels: sum(len(self._about.get(label, ())) for label in labels)):
+            self._about.setdefault(label, []).append(len(self.columns))
+        self.columns.append(column)
+
     def _build(self, counted: Counted) -> CountColumn:
         if self._uses.make_room(self._by_rule):
-            self.columns = list(self._by_rule.values())
+            self.columns, self._about = [], {}
             self._generation += 1
+            for known in self._by_rule.values():
+                self._enter(known)
         column = self._by_rule[counted] = CountColumn(counted, self._size[0])
         column.fit(*self._size)
-        self.columns.append(column)
+        self._enter(column)
         for shape in list(self._shapes.values()):
             amount = counted.amount(shape.pod) if shape.rows else 0
             if amount:

@@ -119,6 +119,16 @@ class Images:
     def all_holders(self) -> dict[str, int]:
         return dict(self._holders)
 
+    def sizes_of(self, node: Node) -> dict[str, int]:
+        """Return the sizes that the images of a node count with: those that were reported first."""
+        return {name: self._size[name] for name in image_names(node)}
+
+    def restore_sizes(self, sizes: dict[str, int]) -> None:
+        """Have images that are there count with sizes that they had."""
+        if any(self._size.get(name) != size for name, size in sizes.items()):
+            self._size.update(sizes)
+            self.journal.mark_all()
+
     def replace(self, old: Node | None, new: Node | None) -> None:
         """Account for a node that came (`old` None), changed, or went (`new` None)."""
         before, after = image_names(old), image_names(new)

@@ -20,9 +20,11 @@ class FeasibleRows:
     #: By label, how many there are of each code, at the end without one; and the state of the labels that it is of.
     _by_label: dict[CodedColumn, tuple[int, Scores]] = field(default_factory=dict)
 
-    def fit(self, rows: int) -> None:
-        """Take over that nodes came or went."""
-        self.mask = None if self.mask is None else fitted(self.mask, rows)
+    def fit(self, rows: int, fresh: Rows | None) -> None:
+        """Take over that nodes came or went; `fresh` rows are those of others than before."""
+        self.mask = None if self.mask is None or fresh is None else fitted(self.mask, rows)
+        if self.mask is not None:
+            self.mask[fresh] = False
         self._by_label.clear()
 
     def refresh(self, mask: Mask) -> Rows | None:

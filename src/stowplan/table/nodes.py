@@ -351,9 +351,9 @@ class Nodes:
         feasible.flags.writeable = False
         return feasible
 
-    def fit_feasible(self) -> None:
+    def fit_feasible(self, fresh: Rows | None) -> None:
         """Take over that nodes came or went."""
-        self._feasible_counts.fit(len(self._table))
+        self._feasible_counts.fit(len(self._table), fresh)
 
     def put_feasible(self, feasible: Mask) -> Rows | None:
         """Take over which rows are feasible now; return those that have become or ceased to be, None the first time."""

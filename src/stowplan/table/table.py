@@ -108,6 +108,20 @@ class Table:
         for each in {row, last}:
             self._mark(each)
 
+    def restore_node(self, node: Node, row: int) -> None:
+        """Take back `remove_node`: the node has its row again, and who has it now, the last one."""
+        last = self.add_node(node)
+        if row != last:
+            self._move_row(row, last)
+            self.nodes[row], self.shapes_on[row] = node, {}
+            self.row_of[node.metadata.name] = row
+            for column in self._columns():
+                column.clear(row)
+            self.resources.clear(row)
+            self._write_node(row, node, node)
+            for each in (row, last):
+                self._mark(each)
+
     def names(self) -> list[str]:
         """Return the names of all nodes by row; the list stays as it is when the table changes."""
         if self._names is None:
@@ -120,6 +134,11 @@ class Table:
             rows = (self.row_of[name] for name in self.tree.settle())
             self._order = np.fromiter(rows, dtype=np.intp, count=len(self.nodes))
         return self._order
+
+    def put_back_order(self, saved: SavedTree) -> None:
+        """Have upstream walk the nodes in an order that was saved."""
+        self.tree.restore(saved)
+        self._order = None
 
     def _write_node(self, row: int, old: Node | None, node: Node) -> None:
         self.images.replace(old, node)
@@ -181,6 +200,10 @@ class Table:
             shape.terms = self.terms.carried(shape.own_terms, self._capacity, len(self.nodes))
         self._last_pod, self._last_shape = pod, weakref.ref(shape)
         return shape
+
+    def shapes(self) -> list[PodShape]:
+        """Return the shapes of all pods that are known."""
+        return list(self._shapes.values())
 
     def amounts_of(self, shape: PodShape) -> Matrix:
         """Return what a pod of this shape adds to its node; from now on the resources it names have a row."""
@@ -265,6 +288,10 @@ _REGION = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/r
 _ZONE = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
 
 
+#: Zones with their nodes, nodes with their zones, and the walk.
+SavedTree = tuple[dict[str, dict[str, None]], dict[str, str], list[str]]
+
+
 class NodeTree:
     """Node names by zone, zones in the order they were first seen, and the walk over them that was settled last."""
 
@@ -289,6 +316,14 @@ class NodeTree:
         if not self._zones[zone]:
             del self._zones[zone]
 
+    def saved(self) -> SavedTree:
+        """Return what `restore` takes: zones and nodes come back at the end, but had another turn before."""
+        return {zone: dict(names) for zone, names in self._zones.items()}, dict(self._zone_of), self._walk
+
+    def restore(self, saved: SavedTree) -> None:
+        """Have everything be as it was saved."""
+        self._zones, self._zone_of, self._walk = saved
+
     def settle(self) -> list[str]:
         """Return the walk. It is made anew if others are there than last time; who only changed zone keeps its turn."""
         if self._zone_of.keys() != set(self._walk):
@@ -311,6 +346,11 @@ class NodeTree:
 def zone_key(node: Node) -> str:
     """Return upstream's key of a node's zone; empty when the node has neither region nor zone."""
     labels = node.metadata.labels
-    region = next((labels[key] for key in _REGION if key in labels), "")
-    zone = next((labels[key] for key in _ZONE if key in labels), "")
+    region, zone = next((labels[key] for key in _REGION if key in labels), ""), zone_of(node)
     return f"{region}:\x00:{zone}" if region or zone else ""
+
+
+def zone_of(node: Node) -> str:
+    """Return the zone that the labels of a node name, the old label before the new one as upstream; "" for none."""
+    labels = node.metadata.labels
+    return next((labels[key] for key in _ZONE if key in labels), "")

@@ -14,13 +14,12 @@ from weakref import WeakSet, WeakValueDictionary
 from stowplan.model.affinity import Affinity, PodAffinity, PodAffinityTerm
 from stowplan.model.label_syntax import aggregate
 from stowplan.model.pod import Pod
-from stowplan.model.selectors import EQUALS, IN, Selector, SelectorError, compile_label_selector
+from stowplan.model.selectors import Label, Selector, SelectorError, compile_label_selector
 from stowplan.table.columns import CountColumn
 from stowplan.table.journal import Journal
 
 TermKind = Literal["affinity", "anti-affinity", "preferred"]
 TermKey = tuple[TermKind, int, "AffinityTerm"]
-Label = tuple[str, str]
 
 FEW_BUCKETS = 256
 
@@ -42,11 +41,6 @@ class AffinityTerm:
         """Say whether the term is about `pod`, whose namespace has these labels."""
         is_named = pod.namespace in self.namespaces or self.namespace_selector.matches(namespace_labels)
         return is_named and self.selector.matches(pod.metadata.labels)
-
-    def needed_labels(self) -> list[tuple[Label, ...]]:
-        """Return sets of labels of each of which a matching pod has one; no set at all if none is needed."""
-        exact = (requirement for requirement in self.selector.requirements if requirement.operator in (EQUALS, IN))
-        return [tuple((requirement.key, value) for value in requirement.values) for requirement in exact]
 
     def _identity(self) -> tuple[object, ...]:
         return (self.topology_key, self.namespaces, self.namespace_selector, self.selector)
@@ -124,7 +118,7 @@ class TermBook:
             return
         if len(self._about) > FEW_BUCKETS + 4 * len(self._terms):
             self._about = {key: bucket for key, bucket in self._about.items() if bucket}
-        needed: list[tuple[Label | None, ...]] = [*carried.term.needed_labels()] or [(None,)]
+        needed: list[tuple[Label | None, ...]] = [*carried.term.selector.needed_labels()] or [(None,)]
         # The rarest label keeps apart best.
         for label in min(needed, key=lambda labels: self._crowding(carried.kind, labels)):
             self._about.setdefault((carried.kind, label), WeakSet()).add(carried)

@@ -31,6 +31,7 @@ from stowplan.framework.contract import (
     Reserve,
     Score,
     Skip,
+    Undoable,
     Wait,
 )
 from stowplan.framework.kept.asking import NO_NUMBER
@@ -66,6 +67,7 @@ def check_plugin(plugin: Plugin, *, pods: Iterable[Pod] | None = None, nodes: It
         for scorer in bench.scorers:
             _check_score(bench, scorer, pod)
         _check_look_alike(bench, pod)
+        _check_undone(bench, pod)
         _check_placing(bench, pod)
     _check_queue_sort(bench)
     _check_memory(bench)
@@ -267,6 +269,23 @@ def _check_unreserve(bench: Bench, plugin: Reserve, pod: Pod, node_name: str) ->
         if answer is not None and not callable(answer):
             problem = f"unreserve returned {answer!r:.80}"
             bench.fail(pod, f"{problem}; return None, or an async function with what is left to be done")
+
+
+def _check_undone(bench: Bench, pod: Pod) -> None:
+    """See that what was only supposed leaves no trace: a pod that was placed and taken back changes no answer."""
+    plugin, node_name = bench.plugin, _node_for(bench, pod)
+    if not isinstance(plugin, Reserve | Undoable) or node_name is None:
+        return
+    before = _answers(bench, pod)
+    saved = bench.ask(pod, plugin.save_state) if isinstance(plugin, Undoable) else None
+    if isinstance(plugin, Reserve):
+        bench.ask(pod, partial(plugin.reserve, pod, node_name))
+        bench.ask(pod, partial(plugin.unreserve, pod, node_name))
+    if isinstance(plugin, Undoable):
+        bench.ask(pod, partial(plugin.restore_state, saved))
+    problem = "after reserve and unreserve it answers otherwise; give everything back, or be Undoable"
+    for one, other in zip(before, _answers(bench, pod), strict=False):
+        _compare(bench, pod, one, other, problem)
 
 
 class _Unfinished:

@@ -267,7 +267,11 @@ def test_a_plugin_from_elsewhere_may_declare_the_type_of_its_arguments(given: An
             "json: cannot unmarshal string into Go struct field HeatArgs.mostCelsius of type int32",
             id="another type",
         ),
-        pytest.param({"leastCelsius": 1}, 'strict decoding error: unknown field "leastCelsius"', id="an unknown field"),
+        pytest.param(
+            {"leastCelsius": 1},
+            'strict decoding error: unknown field "leastCelsius"; did you mean mostCelsius?',
+            id="an unknown field",
+        ),
         pytest.param({"mostCelsius": 101}, "mostCelsius: Invalid value: 101: must be at most 100", id="a wrong value"),
         pytest.param({"period": "soon"}, 'period: time: invalid duration "soon"', id="no duration"),
     ],

@@ -68,7 +68,7 @@ class SmallCluster:
         """Return the raw score by node name, and check that a row alone scores the same."""
         state = plugin.pre_score(pod, self.nodes) if isinstance(plugin, PreScore) else None
         together = plugin.score(pod, self.nodes, state)
-        assert together.dtype == np.int64
+        assert together.dtype.kind == "i"
         alone = [plugin.score(pod, self.nodes.take(np.array([row])), state)[0] for row in range(len(self.table))]
         assert alone == together.tolist()
         return dict(zip(self._names(), together.tolist(), strict=True))

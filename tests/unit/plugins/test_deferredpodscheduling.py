@@ -41,7 +41,7 @@ def message(pod: Pod, *objects: ApiObject) -> str:
     """Return why no node of a cluster can take a pod; empty if one can."""
     cluster = Cluster(feature_gates=ON)
     cluster.add_all(objects)
-    decision = cluster.choose(pod)
+    decision = cluster.choose(pod, preempt=False)
     return getattr(decision, "message", "")
 
 

@@ -141,6 +141,30 @@ def test_counts_that_are_not_used_are_dropped_and_built_again(monkeypatch: pytes
     assert len(list(table.counts.columns)) <= 4
 
 
+@dataclass(frozen=True)
+class LabelledApps:
+    """Counts the pods of some apps, says which labels those have, and does not want to be asked about others."""
+
+    names: tuple[str, ...]
+
+    def needed_labels(self) -> list[tuple[tuple[str, str], ...]]:
+        return [tuple(("app", name) for name in self.names)]
+
+    def amount(self, pod: Pod) -> int:
+        assert pod.labels["app"] in self.names
+        return 1
+
+
+def test_a_pod_is_counted_by_rules_about_its_labels_and_the_others_are_not_asked() -> None:
+    table = table_of("a", "b")
+    db, web = table.counts.count(LabelledApps(("db",))), table.counts.count(App("web"))
+    place(table, "b", "web", "db")
+    table.remove_pod(1, table.shape_of(make_pod().label("app", "db").build()))
+    both = table.counts.count(LabelledApps(("web", "cache")))
+    place(table, "a", "cache", "db", "web", "other")
+    assert (db.view.tolist(), web.view.tolist(), both.view.tolist()) == ([1, 0], [1, 1], [2, 1])
+
+
 def test_facts_that_are_not_used_are_dropped_and_built_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "KEPT_COLUMNS", 4)
     table = table_of("a", "b")

@@ -189,7 +189,7 @@ def checked_scores(plugin: Score, pod: Pod, scores: Any, rows: int) -> Scores:
         problem = f"scores are one number per row ({rows}){form}, got {_describe(scores)}"
         raise PluginError(plugin.name, "Score", pod, problem)
     if scores.dtype.kind != "f":
-        return scores if scores.dtype == np.int64 else scores.astype(np.int64)
+        return scores if scores.dtype.kind == "i" else scores.astype(np.int64)
     # A cast makes of what is no number whatever the processor likes; of a row that is not feasible it does not matter.
     exact = scores.astype(np.float64)
     return np.where(np.abs(exact) < -float(NO_NUMBER), exact, NO_NUMBER).astype(np.int64)

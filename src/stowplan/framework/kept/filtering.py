@@ -206,18 +206,25 @@ class Filtering:
             else NO_ROWS
             for index, step in enumerate(self._active)
         ]
-        if len(fresh):
-            void = [joined(rows, fresh) for rows in void]
         if any(rows is None for rows in void):
-            self._walk(pod, None, void)
+            self._walk(pod, None, [joined(rows, fresh) for rows in void])
             return
-        some = [rows for rows in (*void, fresh) if rows is not None and len(rows)]
+        if len(fresh):
+            void = self._open(pod, each_once(fresh, len(self._words)), void)
+        some = [rows for rows in void if rows is not None and len(rows)]
         if not some:
             return
         rows = each_once(some[0] if len(some) == 1 else np.concatenate(some), len(self._words))
         # Where a state says that its answer has changed, it has.
         if not self._close(rows, void) and (is_restated or not self._still_pass(pod, rows, void)):
             self._walk(pod, rows, void)
+
+    def _open(self, pod: Pod, fresh: Rows, void: Sequence[Rows | None]) -> list[Rows | None]:
+        """Ask everybody about rows of which nothing is known; return what is void beside them, or with them."""
+        self._walk(pod, fresh, [fresh] * len(self._active))
+        known = set(fresh.tolist())
+        is_seen_to = (rows is not None and len(rows) <= FEW_ROWS and known.issuperset(rows.tolist()) for rows in void)
+        return [NO_ROWS if is_seen else rows for is_seen, rows in zip(is_seen_to, void, strict=True)]
 
     def _void(self, index: int, marks: Rows | None) -> Rows | None:
         """Return the rows about which what a filter said is void; None for all."""

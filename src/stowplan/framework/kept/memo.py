@@ -17,6 +17,9 @@ from stowplan.table.table import Table
 
 # 8 bytes each: 256 MiB of kept arrays.
 KEPT_CELLS = 1 << 25
+# An answer takes some 10 KiB however few nodes there are: a small cluster would keep one of every pod it ever saw. More
+# than a large one keeps, it does not need.
+MOST_KEPT = 1 << 10
 MOST_GLIMPSED = 1 << 16
 MOST_FAMILIES = 8
 
@@ -65,9 +68,11 @@ class Memo:
     read what the pod requests.
     """
 
-    def __init__(self, table: Table, *, is_on: bool = True) -> None:
+    def __init__(self, table: Table, *, is_on: bool = True, beneath: Memo | None = None) -> None:
+        """Make an empty memo; one for what is supposed uses the answers `beneath` it, and pushes none of them out."""
         self._table = table
-        self._is_on = is_on
+        self.is_on: bool = is_on and (beneath is None or beneath.is_on)
+        self._beneath = beneath
         self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
         # By family, the answer for a signature that was seen once; and the hashes of all that were.
         self._families: OrderedDict[Hashable, Kept] = OrderedDict()
@@ -75,13 +80,16 @@ class Memo:
 
     def find(self, profile: Profile, pod: Pod, shape: PodShape) -> Kept:
         """Return what is kept for `pod` under `profile`."""
-        if not self._is_on:
+        if not self.is_on:
             return Kept(profile, self._table, shape)
         key = (profile.name, shape.key, profile.sign(pod))
         kept = self._kept.get(key)
         if kept is not None:
             self._kept.move_to_end(key)
             return kept
+        known = self._beneath.known(key) if self._beneath is not None else None
+        if known is not None:
+            return known
         of_family = _family_key(profile, pod, shape)
         kept = self._families.pop(of_family, None)
         if kept is None:
@@ -97,15 +105,22 @@ class Memo:
                 self._families.popitem(last=False)
         return kept
 
+    def known(self, key: Hashable) -> Kept | None:
+        """Return what is kept under a key, here or beneath, as if nobody had asked."""
+        kept = self._kept.get(key)
+        return kept if kept is not None or self._beneath is None else self._beneath.known(key)
+
     def forget(self, profile: Profile, pod: Pod, shape: PodShape) -> None:
         """Drop what is kept for a pod: a plugin failed half-way, so nothing of it can be trusted."""
         self._kept.pop((profile.name, shape.key, profile.sign(pod)), None)
         self._families.pop(_family_key(profile, pod, shape), None)
+        if self._beneath is not None:
+            self._beneath.forget(profile, pod, shape)
 
     def _keep(self, key: Hashable, kept: Kept, profile: Profile) -> None:
         self._kept[key] = kept
         cells = max(1, len(self._table)) * (2 * len(profile.score) + 3)
-        while len(self._kept) > max(1, KEPT_CELLS // cells):
+        while len(self._kept) > max(1, min(MOST_KEPT, KEPT_CELLS // cells)):
             self._kept.popitem(last=False)
 
     def _glimpse(self, signature: int) -> None:

@@ -29,7 +29,7 @@ from stowplan.framework.kept.score_step import EVERY, ScoreStep, is_left_out
 from stowplan.framework.plugin_faults import Blame, PluginError
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores
+from stowplan.table.columns import NO_ROWS, Mask, Rows, Scores, fitted
 from stowplan.table.journal import Journal
 from stowplan.table.nodes import Nodes
 from stowplan.table.table import Table
@@ -61,9 +61,10 @@ class Ranking:
         # Plugins of which nothing is known that holds for any row.
         self._void = set(range(len(self._steps)))
         # Narrow numbers are several times as fast to add up and to search; weights may be too large for them.
-        is_narrow = sum(weight for _, weight in profile.score) * MAX_SCORE < np.iinfo(np.int32).max // 2
+        highest = sum(weight for _, weight in profile.score) * MAX_SCORE
+        kind = next(kind for kind in (np.int16, np.int32, np.int64) if highest < np.iinfo(kind).max // 2)
         #: Live: the total of each row, less than 0 where it is not feasible.
-        self.sums: NDArray[Any] = np.zeros(len(table), dtype=np.int32 if is_narrow else np.int64)
+        self.sums: NDArray[Any] = np.zeros(len(table), dtype=kind)
         # What is added for rows that are not feasible, so that no score brings them up to 0.
         self._out_of_reach = np.iinfo(self.sums.dtype).min // 2
         self._is_to_sum = True
@@ -142,12 +143,17 @@ class Ranking:
         layout, rows = self._table.layout, len(self._table)
         marked = layout.since(self._layout)
         self._layout = layout.position
-        self.nodes.fit_feasible()
-        self.sums, self._is_to_sum = np.zeros(rows, dtype=self.sums.dtype), True
+        fresh = None if marked is None else marked[marked < rows]
+        self.nodes.fit_feasible(fresh)
+        self.sums = fitted(self.sums, rows)
+        # Scores by domain are in the total of every row, and are found out anew.
+        self._is_to_sum = self._is_to_sum or fresh is None or any(step.key for step in self._steps)
         for index, step in enumerate(self._steps):
-            if not step.fit(rows):
+            if not step.fit(rows, fresh):
                 self._void.add(index)
-        return None if marked is None else marked[marked < rows]
+        if fresh is not None:
+            self.sums[fresh] = self._out_of_reach
+        return fresh
 
     def _refresh_states(self, pod: Pod, stale: Container[int]) -> None:
         """Run `pre_score` where what it read has changed."""
@@ -200,7 +206,7 @@ class Ranking:
             elif step.key or not len(rows) or self._patch({index: rows}):
                 continue
             else:
-                if rows is not last:
+                if len(rows) != len(last) or not np.array_equal(rows, last):
                     last, few = rows, self.nodes.take(each_once(rows, len(feasible)))
                     few.asked = feasible[few.all_rows]
                 self._rescore_rows(pod, index, few, feasible)
@@ -236,6 +242,12 @@ class Ranking:
                 step.extent, at = extent, EVERY
             elif not len(scores):
                 return
+            elif (
+                step.is_flat and step.weighted is not None and at is not EVERY and step.plugin.name not in self._foreign
+            ):
+                # They score what all others do.
+                self._add(step, at, np.full(len(scores), step.level, dtype=self.sums.dtype))
+                return
             blame = (step.plugin.name, "NormalizeScore", pod)
             details = (step.normalizer, pod, step.raw[at], extent, step.state)
             scores = self._scores_watch.ask(index, blame, ask_normalize, *details)
@@ -244,12 +256,16 @@ class Ranking:
         if step.normalizer is not None:
             # Rows that are not feasible may be above the highest or below the lowest.
             scores = np.minimum(np.maximum(scores, 0), MAX_SCORE)
-        weighted = (scores if step.weight == 1 else scores * step.weight).astype(self.sums.dtype)
+        weighted = scores.astype(self.sums.dtype)
+        if step.weight != 1:
+            weighted *= step.weight
         self._add(step, at, weighted)
 
     def _add(self, step: ScoreStep, at: Rows | slice, weighted: NDArray[Any]) -> None:
         """Put new weighted scores in the place of those before, in the total, too."""
         before = step.weighted
+        if at is EVERY and len(weighted):
+            step.level = int(weighted[0])
         if before is None:
             step.weighted, self._is_to_sum = weighted, True
             return

@@ -42,8 +42,9 @@ class ScoreStep:
         self.extent = (0, 0)
         #: The places of feasible rows, or of domains that have one; None until somebody wants to know.
         self.held: Mask | slice | None = None
-        #: Whether all rows score the same, so that it does not matter which of them are feasible.
+        #: Whether all rows score the same, so that it does not matter which of them are feasible; and what, weighted.
         self.is_flat = False
+        self.level = 0
         self._summed: Summed | None = None
         self._population: Scores | None = None
 
@@ -52,12 +53,14 @@ class ScoreStep:
         self.state, self.by_amounts = state, by_amounts(state)
         self.by_domain = state.by_domain() if isinstance(state, Incremental) else None
 
-    def fit(self, rows: int) -> bool:
-        """Take over that nodes came or went; say whether the scores of the others are still known."""
+    def fit(self, rows: int, fresh: Rows | None) -> bool:
+        """Take over that nodes came or went, `fresh` rows are others'; say whether the scores of the rest are known."""
         if self.key or self.weighted is None:
             self.drop()
             return False
         self.weighted = fitted(self.weighted, rows)
+        if fresh is not None:
+            self.weighted[fresh] = 0
         self.raw = None if self.raw is None else fitted(self.raw, rows)
         return True
 
@@ -73,7 +76,7 @@ class ScoreStep:
             return
         if self.raw is None or at is EVERY:
             # A copy: what a plugin returns may be a column, which nobody may write to.
-            self.raw = scores.copy()
+            self.raw = scores.astype(np.int64)
             self.is_flat = len(scores) > 0 and int(scores.min()) == int(scores.max())
         else:
             self.raw[at] = scores

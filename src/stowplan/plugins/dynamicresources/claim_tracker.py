@@ -32,6 +32,15 @@ class Sharing(NamedTuple):
     cycle: int | None
 
 
+class SavedClaims(NamedTuple):
+    """The claims on their way: held, shared and written, and for whom some were made."""
+
+    held: dict[str, ResourceClaim]
+    sharing: dict[str, Sharing]
+    written: dict[ClaimKey, tuple[str, ResourceClaim]]
+    made_for: dict[str, ClaimKey]
+
+
 class ClaimTracker:
     """The claims of the cluster with those on their way, and the devices that all of them are allocated."""
 
@@ -146,6 +155,29 @@ class ClaimTracker:
             if all(uid != held_as for held_as, _ in self._written.values()):
                 self.allocated.count(uid, None)
             self._journal.mark_all()
+
+    # What is supposed
+
+    def saved(self) -> SavedClaims:
+        """Return what is on its way to the cluster."""
+        sharing = {uid: Sharing(set(each.pods), each.cycle) for uid, each in self._sharing.items()}
+        return SavedClaims(dict(self._held), sharing, dict(self._written), dict(self._made_for))
+
+    def restore(self, saved: SavedClaims) -> None:
+        """Have that on its way which was when it was saved; the cluster's claims are as they were again."""
+        with self._reads.unnoted():
+            self.refresh()
+        if saved == self.saved():
+            return
+        gone = {*self._held, *(uid for uid, _ in self._written.values())}
+        self._held, self._sharing = dict(saved.held), saved.sharing
+        self._written, self._made_for = dict(saved.written), dict(saved.made_for)
+        there = {**saved.held, **dict(saved.written.values())}
+        for uid in gone - there.keys():
+            self.allocated.count(uid, None)
+        for uid, claim in there.items():
+            self.allocated.count(uid, claim)
+        self._journal.mark_all()
 
     def _take_in(self, key: ClaimKey) -> None:
         claim = self._listers.get(ResourceClaim, *key)

@@ -40,7 +40,8 @@ FindClass = Callable[[str], DeviceClass | None]
 NO_CLASSES: Final[Mapping[str, str]] = MappingProxyType({})
 Asked = TypeVar("Asked", ExactDeviceRequest, DeviceSubRequest)
 replace = msgspec.structs.replace
-_spec_encoder: Final = msgspec.msgpack.Encoder(enc_hook=str, order="deterministic")
+#: Text: parameters of drivers may have numbers that are too large for any binary form.
+_spec_encoder: Final = msgspec.json.Encoder(enc_hook=str, order="deterministic")
 
 
 class MissingClaimError(Exception):

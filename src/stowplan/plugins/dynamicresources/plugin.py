@@ -29,6 +29,7 @@ from stowplan.framework.contract import (
     Requeue,
     Reserve,
     Skip,
+    Undoable,
     refuse,
 )
 from stowplan.framework.kept.incremental import TellsApart
@@ -41,7 +42,7 @@ from stowplan.model.node_selector import CompiledNodeSelector
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import PodGroup
 from stowplan.plugins.dynamicresources import extended_resources, pod_claims, pre_bind
-from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle
+from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle, SavedClaims
 from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites
 from stowplan.plugins.dynamicresources.claims import (
     MissingClaimError,
@@ -85,7 +86,17 @@ DEFAULT_ARGS: Final = DynamicResourcesArgs()
 
 
 class DynamicResources(
-    TellsApart, PreEnqueue, PreFilter, Filter, PostFilter, PodGroupPostFilter, Normalize, Reserve, PreBind, Requeue
+    TellsApart,
+    PreEnqueue,
+    PreFilter,
+    Filter,
+    PostFilter,
+    PodGroupPostFilter,
+    Normalize,
+    Reserve,
+    PreBind,
+    Requeue,
+    Undoable,
 ):
     """A pod goes only where all devices that its claims ask for can be had, and gets them there.
 
@@ -325,6 +336,13 @@ class DynamicResources(
         if not reserved and made is None and not has_status:
             return None
         return partial(self._writes.give_back, pod, reserved, made, has_status)
+
+    def save_state(self) -> tuple[dict[str, Reservation], SavedClaims]:
+        return dict(self._reserved), self._claims.saved()
+
+    def restore_state(self, saved: tuple[dict[str, Reservation], SavedClaims]) -> None:
+        self._reserved, claims = saved
+        self._claims.restore(claims)
 
     # What is written before the pod is bound
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from stowplan.model.kinds import Namespace
 from stowplan.model.pod import Pod
-from stowplan.model.selectors import Selector
+from stowplan.model.selectors import Label, Selector
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
 from stowplan.table.terms import AffinityTerm, CarriedTerm
@@ -32,6 +32,9 @@ class MatchedPods:
 
     def amount(self, pod: Pod) -> int:
         return int(self.matches(pod))
+
+    def needed_labels(self) -> list[tuple[Label, ...]]:
+        return [labels for _, selector in self.selections for labels in selector.needed_labels()]
 
     def matches(self, pod: Pod) -> bool:
         namespace, labels = pod.metadata.namespace, pod.metadata.labels

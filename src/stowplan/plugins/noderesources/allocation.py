@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
@@ -79,8 +80,7 @@ class CountedResources(Incremental):
             if len(self.known) >= MOST_KNOWN:
                 self.known.clear()
             # What the pods of a node ask for may add up to more than there are numbers for, and the score with it.
-            score = max(0, min(self.rule(ONE_ROW, self.shares, has, taken), MAX_SCORE))
-            self.known[condition] = score
+            score = self.known[condition] = _limited(self.rule(ONE_ROW, self.shares, has, taken))
         return score
 
     def score_each(self, has: Matrix, taken: Matrix) -> Scores:
@@ -89,7 +89,11 @@ class CountedResources(Incremental):
         if isinstance(scores, np.ndarray):
             # As for one row; what is too large for an integer could not even be cast.
             return np.minimum(np.maximum(scores, 0), MAX_SCORE).astype(np.int64, copy=False)
-        return np.full(has.shape[1], scores, dtype=np.int64)
+        return np.full(has.shape[1], _limited(scores), dtype=np.int64)
+
+
+def _limited(score: int) -> int:
+    return max(0, min(score, MAX_SCORE))
 
 
 def nothing_served(resource: str) -> bool:
@@ -151,12 +155,15 @@ class Arithmetic:
     look_up: Callable[[Scores, Numeric], Numeric]
 
 
+#: As narrow as whole numbers may be: up to a hundred they all hold.
+Numbers = NDArray[np.signedinteger[Any]]
+
 #: Returns the scores of rows by what is kept of their nodes; None where only the rule is exact.
-ScoreShortcut = Callable[[tuple[ResourceShare, ...], Nodes], Scores | None]
+ScoreShortcut = Callable[[tuple[ResourceShare, ...], Nodes], Numbers | None]
 ScoreRule = Callable[[Arithmetic, tuple[ResourceShare, ...], Numeric, Numeric], Numeric]
 
 
-def score_rows(counted: CountedResources, nodes: Nodes, shortcut: ScoreShortcut | None) -> Scores:
+def score_rows(counted: CountedResources, nodes: Nodes, shortcut: ScoreShortcut | None) -> Numbers:
     """Return the score of every row."""
     if nodes.rows is not None and len(nodes.rows) <= FEW_ROWS:
         return np.array([counted.score_of(has, taken) for has, taken in nodes.amounts()], dtype=np.int64)
@@ -172,8 +179,7 @@ def score_served(counted: CountedResources, nodes: Nodes, count: CountServed) ->
         is_lacking = allocatable[row] == 0
         allocatable[row] = np.where(is_lacking, has, allocatable[row])
         requested[row] = np.where(is_lacking, taken, requested[row])
-    scores = counted.rule(MANY_ROWS, counted.shares, allocatable, requested)
-    return np.broadcast_to(np.asarray(scores, dtype=np.int64), len(nodes)).copy()
+    return counted.score_each(allocatable, requested)
 
 
 def divisor(amount: Numeric, is_there: Numeric) -> Numeric:

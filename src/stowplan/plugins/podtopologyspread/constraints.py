@@ -27,7 +27,7 @@ from stowplan.model.label_syntax import unsupported
 from stowplan.model.meta import OwnerReference
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.model.selectors import EQUALS, Requirement, Selector, SelectorError
+from stowplan.model.selectors import EQUALS, Label, Requirement, Selector, SelectorError
 from stowplan.model.tolerations import NO_EXECUTE, NO_SCHEDULE
 from stowplan.table import node_match
 from stowplan.table.columns import Codes, Mask, Scores
@@ -100,6 +100,9 @@ class Siblings(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     def amount(self, pod: Pod) -> int:
         is_counted = not pod.is_terminating and not self.selector.is_everything
         return int(is_counted and pod.namespace == self.namespace and self.selector.matches(pod.labels))
+
+    def needed_labels(self) -> list[tuple[Label, ...]]:
+        return self.selector.needed_labels()
 
 
 class Supposed(msgspec.Struct, frozen=True, gc=False, cache_hash=True):

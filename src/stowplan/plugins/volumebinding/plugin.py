@@ -27,6 +27,7 @@ from stowplan.framework.contract import (
     Reserve,
     Score,
     Skip,
+    Undoable,
     refuse,
     reject,
 )
@@ -91,7 +92,7 @@ class VolumeBindingArgs(PluginArgs, frozen=True):
 DEFAULT_ARGS: Final = VolumeBindingArgs()
 
 
-class VolumeBinding(TellsVolumesApart, PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeue):
+class VolumeBinding(TellsVolumesApart, PreFilter, Filter, PreScore, Score, Reserve, PreBind, Requeue, Undoable):
     """A pod runs where all its claims have a volume within reach, or can get one.
 
     Rejects: nodes that a volume of a bound claim cannot be reached from; nodes where a claim that waits for its first
@@ -232,6 +233,12 @@ class VolumeBinding(TellsVolumesApart, PreFilter, Filter, PreScore, Score, Reser
         volumes = self._pod_volumes.pop(pod_id(pod), None)
         for change in volumes.changes() if volumes is not None else ():
             self._handle.assumptions.restore(*key_of(change.found))
+
+    def save_state(self) -> dict[str, PodVolumes]:
+        return dict(self._pod_volumes)
+
+    def restore_state(self, saved: dict[str, PodVolumes]) -> None:
+        self._pod_volumes = saved
 
     def pre_bind_pre_flight(self, pod: Pod, node_name: str) -> Skip | None:
         return None if pod_id(pod) in self._pod_volumes else SKIP

@@ -127,10 +127,17 @@ def test_a_memo_that_is_off_keeps_nothing() -> None:
     assert isinstance(stand.field.memo, Memo)
 
 
-def test_the_least_recently_used_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("bound", "value"),
+    [
+        # One node, five cells for a profile with one score.
+        pytest.param("KEPT_CELLS", 15, id="room for three in memory"),
+        pytest.param("MOST_KEPT", 3, id="no more than three, however few nodes there are"),
+    ],
+)
+def test_the_least_recently_used_go_first(monkeypatch: pytest.MonkeyPatch, bound: str, value: int) -> None:
     stand = Stand(nodes("a"), Quiet())
-    # One node, five cells for a profile with one score: room for three answers.
-    monkeypatch.setattr(memo_module, "KEPT_CELLS", 15)
+    monkeypatch.setattr(memo_module, bound, value)
     first, second, third = (keep(stand, WEB.priority(number)) for number in range(3))
     assert find(stand, WEB.priority(0)) is first
     keep(stand, WEB.priority(3))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster, Failed
 from stowplan.framework.verdict import WordedError
 from stowplan.model import decode
+from stowplan.model.dra import DeviceClass
 from stowplan.model.pod import Pod
 from stowplan.plugins.dynamicresources import claims
 from stowplan.testing import make_node
@@ -83,3 +85,13 @@ def test_who_uses_a_claim(reserved: list[str], is_idle: bool, can_be_reserved: b
 def test_claims_that_ask_for_the_same_have_the_same_key_whatever_they_are_called() -> None:
     assert claims.request_key([claim("a", exactly(2))]) == claims.request_key([claim("b", exactly(2))])
     assert claims.request_key([claim("a", exactly(2))]) != claims.request_key([claim("a", exactly(1))])
+
+
+def test_parameters_of_a_driver_may_have_numbers_of_any_size() -> None:
+    opaque = {"driver": "d.example.com", "parameters": {"seed": 2**70, "offset": -(2**70)}}
+    content = {"metadata": {"name": "large"}, "spec": {"config": [{"opaque": opaque}]}}
+    large = decode.convert(DeviceClass, content)
+    assert claims.alike_classes([device_class("gpu"), large]) == {}
+    assert claims.alike_classes([large, replace(large, metadata=replace(large.metadata, name="same"))]) == {
+        "same": "large"
+    }

@@ -42,6 +42,18 @@ def test_allocated_strategies_average_the_percentages(pod: Pod, least: int, most
     assert cluster.score_of(scoring("MostAllocated", CPU_AND_MEMORY), pod) == most
 
 
+@pytest.mark.parametrize(
+    ("strategy", "score"),
+    [
+        pytest.param("LeastAllocated", 37, id="nothing of the cpu is free, and 75 of the memory"),
+        pytest.param("MostAllocated", 62, id="100 of the cpu are used, and 25 of the memory"),
+    ],
+)
+def test_a_resource_that_is_overcommitted_counts_as_full_beside_one_that_is_not(strategy: str, score: int) -> None:
+    cluster = ResourceCluster(node_of(cpu="4", memory="8Gi"))
+    assert cluster.score_of(scoring(strategy, CPU_AND_MEMORY), pod_of(cpu="8", memory="2Gi")) == score
+
+
 def test_weights_count() -> None:
     cluster = ResourceCluster(node_of(cpu="4", memory="8Gi"))
     pod = pod_of(cpu="1", memory="4Gi")

@@ -42,7 +42,10 @@ def test_every_pod_takes_a_volume_and_the_next_goes_elsewhere() -> None:
     assert isinstance(second, Chosen)
     assert {first.node_name, second.node_name} == {"a", "b"}
     assert isinstance(third, Refused)
-    assert third.message == "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind."
+    assert third.message == (
+        "0/2 nodes are available: 2 node(s) didn't find available persistent volumes to bind. "
+        "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    )
 
 
 def test_choosing_takes_nothing() -> None:
