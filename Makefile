@@ -17,6 +17,9 @@ BIN := .venv/bin
 # What runs the program, and what develops it: nobody who only runs it gets the second.
 READY := .venv/.synced
 DEVELOP := .venv/.synced-develop
+# Apart: with what the tests of the page need, every other run of tests would take twice as long to start.
+PAGE_BIN := .venv-page/bin
+PAGE := .venv-page/.synced
 SYNC := VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --compile-bytecode
 CONTROL_PLANE := tests/e2e/control_plane
 # Oldest first: each has a folder there.
@@ -32,7 +35,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins performance docs-performance build format clean distclean
+.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins docs-page-api docs-whatif performance docs-performance build format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -48,12 +51,21 @@ run: $(READY) ## start a cluster with the example workload; in a terminal it sta
 	fi
 
 test: $(DEVELOP) ## run every test that needs no real cluster
-	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e --ignore=tests/page
+
+test-page: $(PAGE) ## drive the page with a browser, and ask its API at random
+	tests/chromium/install
+	$(PAGE_BIN)/pytest -q --durations=5 tests/page
+	$(PAGE_BIN)/python -m tests.fuzz.page --schemathesis $(PAGE_BIN)/schemathesis
+
+page-screenshots: $(PAGE) ## take the pictures of the page that README.md shows, into docs/images
+	tests/chromium/install
+	$(PAGE_BIN)/python -m tests.page.screenshots docs/images
 
 fuzz: $(DEVELOP) ## run the property tests at length (ROUNDS=10), then attack the embedded cluster (FUZZ_SECONDS=3600)
 	@for round in $$(seq $(ROUNDS)); do \
 	    echo "round $$round"; \
-	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m "hypothesis or at_length" tests --ignore=tests/e2e || exit 1; \
+	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m "hypothesis or at_length" tests --ignore=tests/e2e --ignore=tests/page || exit 1; \
 	done
 	@echo "attacking the embedded cluster for $(FUZZ_SECONDS) s, seed $(FUZZ_SEED)"
 	$(BIN)/python -m tests.fuzz.embedded --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
@@ -72,7 +84,7 @@ bench: $(DEVELOP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
 e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) ## run the tests against real kube-apiservers and etcd, built here with Go
-	tests/e2e/browser/install
+	tests/chromium/install
 	$(BIN)/pytest --durations=5 tests/e2e
 	$(BIN)/pytest --durations=5 --plane real-1.36 tests/e2e
 	$(BIN)/pytest --durations=5 --plane embedded tests/e2e
@@ -97,6 +109,12 @@ docs-performance: $(DEVELOP) ## write docs/performance.md from the runs in docs/
 docs-plugins: $(DEVELOP) ## write docs/plugins from the classes, and the tables of feature gates and of changes between releases
 	$(BIN)/python -m tools.generate_plugin_manual
 
+docs-page-api: $(DEVELOP) ## write the OpenAPI description of what the page asks, docs/page-api.openapi.json
+	$(BIN)/python -m tools.generate_page_api
+
+docs-whatif: $(DEVELOP) ## write the JSON schema of what-if questions and answers, docs/whatif.schema.json
+	$(BIN)/python -m tools.generate_whatif_schema
+
 types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes types anew; needs Go
 	$(BIN)/python -m tools.generate_types $(CONTROL_PLANE)
 
@@ -112,7 +130,7 @@ clean: ## remove caches and build output
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## also remove the environments and the control plane
-	rm -rf .venv .uv .e2e
+	rm -rf .venv .venv-page .uv .e2e
 
 # What is there beyond what is needed stays: to run something must not take away what tests need.
 $(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
@@ -127,6 +145,11 @@ $(DEVELOP): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
 	@$(SYNC)
 	@$(BIN)/python -m compileall -q src
 	@touch $(READY) $@
+
+$(PAGE): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION)
+	@echo "Installing what the tests of the page need into .venv-page ..."
+	@VIRTUAL_ENV= UV_PYTHON=.uv/bin/python UV_PROJECT_ENVIRONMENT=.venv-page .uv/bin/uv sync --frozen --compile-bytecode --group page
+	@touch $@
 
 .venv/bin/python: | .uv/bin/uv-$(UV_VERSION)
 	@.uv/bin/python -m venv --without-pip .venv

@@ -1,4 +1,4 @@
-"""Makes the description of the package from README.md: a package index has no files for relative links to lead to."""
+"""Makes the description of the package from README.md: a package index has no files that relative links lead to."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+_RELATIVE_IMAGE = re.compile(r"!\[[^\]]*\]\((?!https?://)[^)]+\)\n*")
 _RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#)[^)]+\)")
 
 
@@ -16,4 +17,5 @@ class ReadmeHook(MetadataHookInterface):
 
     def update(self, metadata: dict[str, Any]) -> None:
         text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
-        metadata["readme"] = {"content-type": "text/markdown", "text": _RELATIVE_LINK.sub(r"\1", text)}
+        text = _RELATIVE_LINK.sub(r"\1", _RELATIVE_IMAGE.sub("", text))
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}

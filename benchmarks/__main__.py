@@ -12,7 +12,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import groups, machine, preemption
+from benchmarks import groups, machine, page, preemption
 from benchmarks.measure import Row, measure, resident_mebibytes
 from benchmarks.workloads import WORKLOADS
 
@@ -39,6 +39,10 @@ def main() -> None:
         if (options.workload or "") in name and groups.NODES in options.nodes:
             rows.append(measure_groups(options.seconds))
             _print(rows[-1])
+    if any((options.workload or "") in name for name in page.KINDS) and page.NODES in options.nodes:
+        for row in page.rows():
+            rows.append(row)
+            _print(row)
     memory = None if options.no_memory else _memory()
     options.json.parent.mkdir(parents=True, exist_ok=True)
     content = {"machine": where, "rows": [asdict(row) for row in rows], "resident_mebibytes": memory}

@@ -42,7 +42,7 @@ async def measure(nodes: int, pods: int, folder: Path, *, has_data: bool) -> Non
     server = await asyncio.create_subprocess_exec(str(program), *arguments, stdout=asyncio.subprocess.PIPE)
     assert server.stdout is not None
     try:
-        url, metrics = await _addresses(server.stdout)
+        url, _, metrics = await _addresses(server.stdout)
         reading = asyncio.create_task(_read_on(server.stdout))
         print(f"{nodes} nodes, {pods} pods, {CONNECTIONS} connections, {'on disk' if has_data else 'in memory'}")
         connector = aiohttp.TCPConnector(limit=CONNECTIONS)
@@ -103,7 +103,7 @@ async def _until_placed(metrics: str, pods: int) -> None:
 
 
 async def _addresses(output: asyncio.StreamReader) -> list[str]:
-    """Wait until the server says where it is; return where the API and the metrics are."""
+    """Wait until the server says where it is; return where the API, the page and the metrics are."""
     found: list[str] = []
     async for line in output:
         found += [word for word in line.decode().split() if word.startswith("http://")]

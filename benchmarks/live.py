@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import signal
@@ -22,6 +23,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from benchmarks import machine
+from benchmarks.live_questions import Questions, free_port
 from benchmarks.scripted_api import ScriptedApi, ScriptedCluster
 from benchmarks.scripted_objects import HOSTNAME, ZONE, PendingPods
 
@@ -55,12 +57,16 @@ class Run:
     resident_at_end: int
     cpu_per_pod: float
     pods_per_second: float
+    p99_of_attempts: float
+    questions: int
 
     def __str__(self) -> str:
+        asked = f"; asked {self.questions} questions meanwhile" if self.questions else ""
         return (
             f"first binding after {self.to_first_binding:.1f} s ({self.cpu_to_first_binding:.1f} s of CPU time),"
             f" at most {self.peak_then} MiB by then; {self.cpu_per_pod:.3f} ms of CPU time a pod,"
-            f" {self.pods_per_second:.0f} pods a second; {self.resident_at_end} MiB at the end"
+            f" {self.pods_per_second:.0f} pods a second, p99 of attempts {self.p99_of_attempts:.3f} ms;"
+            f" {self.resident_at_end} MiB at the end{asked}"
         )
 
 
@@ -87,9 +93,10 @@ def main() -> None:
     fail_overs: list[dict[str, Any]] = []
     for _ in range(given.rounds):
         for kind in given.kind or ["plain"]:
-            for program in programs:
+            for program, every_seconds in itertools.product(programs, given.ask_every or [0.0]):
                 cluster = ScriptedCluster(given.nodes, given.placed, PendingPods(given.pending, KINDS[kind]))
-                run = asyncio.run(measure(cluster, program.split(), is_paged=given.paged))
+                questions = Questions(free_port(), every_seconds)
+                run = asyncio.run(measure(cluster, program.split(), questions, is_paged=given.paged))
                 print(f"{program}, {kind}: {run}", flush=True)
                 runs.append({"kind": kind, **asdict(run)})
     for program in programs if given.fail_over else ():
@@ -109,6 +116,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--placed", type=int, default=150_000, help="pods that run already")
     parser.add_argument("--pending", type=int, default=10_000, help="pods that wait")
     parser.add_argument("--kind", choices=KINDS, action="append", help="what they ask for; may be repeated")
+    parser.add_argument(
+        "--ask-every", type=float, action="append", help="seconds between what-if questions; 0: none; may be repeated"
+    )
     parser.add_argument("--paged", action="store_true", help="serve lists in pages only, not as streams")
     parser.add_argument("--rounds", type=int, default=1, help="0: none of this")
     parser.add_argument("--program", action="append", help="how to call another stowplan, to compare; may be repeated")
@@ -117,29 +127,37 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def measure(cluster: ScriptedCluster, program: list[str], *, is_paged: bool) -> Run:
+async def measure(cluster: ScriptedCluster, program: list[str], questions: Questions, *, is_paged: bool) -> Run:
     """Start a scheduler, and end it when all pods are bound and all events written."""
     api = ScriptedApi(cluster, streams_lists=not is_paged)
     await api.start()
     with tempfile.TemporaryDirectory() as folder:
-        flags = [f"--config={_configuration(Path(folder), api.url)}", "--secure-port=0"]
+        flags = [f"--config={_configuration(Path(folder), api.url)}", *questions.flags()]
+        answered: list[float] = []
+        asking: asyncio.Task[None] | None = None
         started = time.monotonic()
         process = await _start(program, flags)
         try:
             await _until(lambda: bool(cluster.bound), process)
             to_first, cpu_first = cluster.bound_at[0] - started, _cpu_seconds(process.pid)
             peak = _memory(process.pid, "VmHWM")
-            await _until(lambda: min(len(cluster.bound), cluster.events) >= cluster.pending.count, process)
+            asking = asyncio.create_task(questions.ask_on(answered))
+            await _until(lambda: len(cluster.bound) >= cluster.pending.count, process)
+            await _until_told(cluster)
             used = _cpu_seconds(process.pid) - cpu_first
             took = cluster.bound_at[-1] - cluster.bound_at[0]
             resident = _memory(process.pid, "VmRSS")
+            p99 = await questions.p99_of_attempts()
         finally:
+            if asking is not None:
+                asking.cancel()
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
             await process.wait()
             await api.stop()
     count = cluster.pending.count
-    return Run(to_first, cpu_first, peak, resident, 1000 * used / count, count / took if took else 0.0)
+    rate = count / took if took else 0.0
+    return Run(to_first, cpu_first, peak, resident, 1000 * used / count, rate, p99, len(answered))
 
 
 async def fail_over(cluster: ScriptedCluster, program: list[str], how: signal.Signals) -> FailOver:
@@ -171,6 +189,14 @@ async def fail_over(cluster: ScriptedCluster, program: list[str], how: signal.Si
 
 async def _start(program: list[str], flags: list[str]) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(*program, "run", *flags, stderr=asyncio.subprocess.DEVNULL)
+
+
+async def _until_told(cluster: ScriptedCluster) -> None:
+    """Wait for all events, or for the last of them: of more than 10,000 that have to wait, some are dropped."""
+    seen = -1
+    while seen < cluster.events < cluster.pending.count:
+        seen = cluster.events
+        await asyncio.sleep(1.0)
 
 
 async def _until_quiet(pid: int) -> None:

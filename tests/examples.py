@@ -15,6 +15,6 @@ PART: Final = 4
 AT_LEAST: Final = 25
 
 
-def examples(at_length: int) -> int:
+def examples(at_length: int, part: int = PART) -> int:
     """Return how many examples to look at, of so many in `make fuzz`."""
-    return at_length if PROFILE == "new" else min(at_length, max(AT_LEAST, at_length // PART))
+    return at_length if PROFILE == "new" else min(at_length, max(AT_LEAST, at_length // part))

@@ -11,7 +11,9 @@ __all__ = [
     "Cluster",
     "Explanation",
     "Failed",
+    "Frame",
     "Gated",
+    "Placements",
     "Refused",
     "__version__",
     "make_node",
@@ -22,7 +24,7 @@ __all__ = [
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from stowplan.app.cluster import Chosen, Cluster, Explanation, Failed, Gated, Refused
+    from stowplan.app.cluster import Chosen, Cluster, Explanation, Failed, Frame, Gated, Placements, Refused
     from stowplan.testing import make_node, make_pod
 else:
 

@@ -30,12 +30,27 @@ def swap_victims(expect: Answer) -> None:
     most["victimsInOrder"].insert(0, "nobody")
 
 
+def swap_every_victim(expect: Answer) -> None:
+    for candidate in expect["candidates"].values():
+        candidate["victimsInOrder"].insert(0, "nobody")
+
+
+def test_a_library_that_evicts_nobody_is_noticed() -> None:
+    case = nominated_case()
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    case["config"] = {**head, "profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "DefaultPreemption"}]}}}]}
+    assert [field for field, _, _ in preemption.check_library(case)] == ["choose"]
+
+
 @pytest.mark.parametrize(
     ("spoil", "field"),
     [
         pytest.param(lose_a_candidate, "candidates", id="a candidate"),
         pytest.param(count_a_violation_more, "candidates", id="the budgets violated"),
         pytest.param(swap_victims, "candidates", id="the order of victims"),
+        pytest.param(swap_every_victim, "choose", id="the order of victims, in a library"),
+        pytest.param(swap_every_victim, "whatif", id="the order of victims, in what would be"),
+        pytest.param(lose_a_candidate, "whatif", id="a candidate of what would be"),
         pytest.param(lambda expect: expect.update(nominatedNode="elsewhere"), "nominatedNode", id="the node"),
         pytest.param(lambda expect: expect.update(victims=[]), "victims", id="the victims"),
         pytest.param(lambda expect: expect["status"].update(code="Error"), "status", id="the status"),

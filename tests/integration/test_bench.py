@@ -257,11 +257,6 @@ def test_thresholds_are_checked_if_asked(
     ("steps", "problem"),
     [
         pytest.param(
-            NODES % "" + MEASURED % ("missing.yaml", ""),
-            r"operation 1 \(createPods\): .*missing.yaml: cannot be read",
-            id="a template that is not there",
-        ),
-        pytest.param(
             NODES % "" + MEASURED % ("node.yaml", ""), "the template is a Node, and has to be a Pod", id="no pod"
         ),
         pytest.param(
@@ -270,7 +265,9 @@ def test_thresholds_are_checked_if_asked(
             id="a node twice",
         ),
         pytest.param(
-            "  - {opcode: createAny, templatePath: class.yaml, namespace: ns}\n" + MEASURED % ("small.yaml", ""),
+            NODES % ""
+            + "  - {opcode: createAny, templatePath: class.yaml, namespace: ns}\n"
+            + MEASURED % ("small.yaml", ""),
             "a DeviceClass is in no namespace, and one is given",
             id="a namespace too many",
         ),
@@ -278,11 +275,6 @@ def test_thresholds_are_checked_if_asked(
             NODES % "" + MEASURED % ("device-pod.yaml", ""),
             "asks for the claim template .*, which is not there",
             id="a claim template that is not there",
-        ),
-        pytest.param(
-            "  - {opcode: createNodes, count: 1}\n" + MEASURED % ("small.yaml", ""),
-            "no operation uses the parameters nodes",
-            id="a parameter that nothing uses",
         ),
     ],
 )
@@ -292,18 +284,143 @@ def test_a_workload_that_cannot_be_run_is_named_with_its_reason(tmp_path: Path, 
     assert re.search(f"not run to its end: Case/w: .*{problem}", result.stderr), result.stderr
 
 
+BROKEN = {
+    "unknown-function.yaml": "metadata: {name: '{{Upper .Index}}'}\n",
+    "unknown-value.yaml": "metadata: {name: '{{.size}}'}\n",
+    "broken.yaml": "metadata: [\n",
+    "two.yaml": "{kind: Pod}\n---\n{kind: Pod}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("steps", "problem"),
+    [
+        pytest.param(
+            NODES % "" + MEASURED % ("missing.yaml", ""),
+            "createPods: DIRECTORY/missing.yaml: cannot be read: No such file or directory; paths of templates are"
+            " meant from the folder of the performance-config.yaml that names them",
+            id="a template that is not there",
+        ),
+        pytest.param(
+            NODES % "" + MEASURED % ("unknown-function.yaml", ""),
+            "createPods: DIRECTORY/unknown-function.yaml: template: 'Upper' is nothing that is known here; functions",
+            id="a function that is not there",
+        ),
+        pytest.param(
+            NODES % "" + MEASURED % ("unknown-value.yaml", ""),
+            "createPods: DIRECTORY/unknown-value.yaml: template: {{.size}} has no value; give it in templateParams",
+            id="a value that is not given",
+        ),
+        pytest.param(
+            NODES % "" + MEASURED % ("broken.yaml", ""),
+            "createPods: DIRECTORY/broken.yaml: not a YAML document: while parsing a flow node did not find expected"
+            " node content at line 2, column 1; check indentation and quoting there",
+            id="no YAML",
+        ),
+        pytest.param(
+            NODES % "" + MEASURED % ("two.yaml", ""),
+            "createPods: DIRECTORY/two.yaml: expected one object, got 2; write one, without a list around it",
+            id="two objects",
+        ),
+        pytest.param(
+            NODES % ""
+            + "  - {opcode: churn, mode: create, templatePaths: [small.yaml, missing.yaml]}\n"
+            + MEASURED % ("small.yaml", ""),
+            "churn: DIRECTORY/missing.yaml: cannot be read",
+            id="one of several templates",
+        ),
+        pytest.param(
+            NODES % "" + "  - {opcode: createPods, countParam: $pots, collectMetrics: true}\n",
+            "workloadTemplate[1]: parameter $pots is not defined; there are: nodes, pods",
+            id="a parameter that is not defined",
+        ),
+        pytest.param(
+            "  - {opcode: createNodes, count: -1}\n" + MEASURED % ("small.yaml", ""),
+            "workloadTemplate[0]: count: -1 is less than none; write 0 or more",
+            id="a number that is negative",
+        ),
+        pytest.param(
+            "  - {opcode: createNodes, count: 1}\n" + MEASURED % ("small.yaml", ""),
+            "no operation uses the parameters nodes; take them out, or write them where they belong",
+            id="a parameter that nothing uses",
+        ),
+    ],
+)
+def test_what_is_wrong_in_a_workload_is_bad_input_and_nothing_is_run(tmp_path: Path, steps: str, problem: str) -> None:
+    for name, text in BROKEN.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    result = bench(tmp_path, steps, "{nodes: 1, pods: 1}")
+    assert (result.exit_code, result.stdout) == (2, "")
+    where = "Error: DIRECTORY/performance-config.yaml: Case/w: "
+    assert result.stderr.replace(str(tmp_path), "DIRECTORY").startswith(f"{where}{problem}"), result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
+        pytest.param(("--labels", "+"), "--labels '+': a label is empty; write LABEL", id="a sign without a label"),
+        pytest.param(("--labels", ",,"), "--labels ',,': a label is empty; write LABEL", id="no label at all"),
+        pytest.param(("--timeout", "nan"), "'nan' is no time to wait", id="no time"),
+        pytest.param(("--timeout", "inf"), "inf is not in the range", id="a time without an end"),
+        pytest.param(
+            ("--output-file", "missing/out.json"),
+            "--output-file missing/out.json: cannot be written: No such file or directory; name a file in a folder",
+            id="a folder that is not there",
+        ),
+        pytest.param(("--output-file", "/"), "--output-file /: cannot be written: Is a directory", id="a folder"),
+        pytest.param(
+            ("--kubeconfig", "missing.yaml"), 'kubeconfig "missing.yaml": no such file; check', id="no kubeconfig"
+        ),
         pytest.param(("--workload", "("), "--workload '(': no regular expression", id="a pattern that is none"),
-        pytest.param(("--workload", "Other"), "none of its 1 workloads is selected", id="nothing is selected"),
+        pytest.param(("--workload", "Other"), "--workload Other is found in none", id="nothing is selected"),
         pytest.param(("--config", "missing.yaml"), "missing.yaml: cannot be read", id="no configuration"),
     ],
 )
 def test_what_cannot_be_used_is_refused(tmp_path: Path, arguments: tuple[str, ...], problem: str) -> None:
     result = bench(tmp_path, NODES % "" + MEASURED % ("small.yaml", ""), "{nodes: 1, pods: 1}", *arguments)
-    assert result.exit_code == 2
+    assert (result.exit_code, result.stdout) == (2, "")
     assert problem in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("{}", "FILE: decode: ", id="nothing that says what it is"),
+        pytest.param(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nparallelism: -1\n",
+            "FILE: validate: parallelism: Invalid value: -1",
+            id="a value that is not allowed",
+        ),
+        pytest.param(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+            "profiles: [{plugins: {score: {enabled: [{name: Nobody}]}}}]\n",
+            "FILE: construct: ",
+            id="a plugin that is not there",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_option", [True, False], ids=["given as an option", "named by the workload"])
+def test_a_configuration_that_cannot_be_used_is_named(
+    tmp_path: Path, text: str, problem: str, *, is_option: bool
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    arguments = ("--config", str(path)) if is_option else ()
+    named = "" if is_option else "  schedulerConfigPath: config.yaml\n"
+    result = bench(tmp_path, NODES % "" + MEASURED % ("small.yaml", ""), "{nodes: 1, pods: 1}", *arguments, more=named)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"Error: {problem}" in result.stderr.replace(str(path), "FILE")
+
+
+def test_looking_whether_a_file_can_be_written_changes_nothing(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.svg", tmp_path / "new.svg"
+    old.write_text("before", encoding="utf-8")
+    for chart in (old, new):
+        # Neither run is there, which is found only after that.
+        result = CliRunner().invoke(main, ["bench", "compare", "a.json", "b.json", "--chart", str(chart)])
+        assert result.exit_code == 2
+    assert old.read_text(encoding="utf-8") == "before"
+    assert not new.exists()
 
 
 def test_two_runs_are_compared_and_drawn(tmp_path: Path) -> None:
@@ -326,20 +443,71 @@ def test_two_runs_are_compared_and_drawn(tmp_path: Path) -> None:
     assert re.findall(r'width="([\d.]+)" height="10"', drawn) == ["168.0", "420.0"]
 
 
+RUN = (
+    '{"dataItems": [{"data": {}, "unit": "s", "labels": {"Name": "Case/w", "Metric": "SchedulingDuration"}},'
+    ' {"data": %s, "unit": "pods/s", "labels": {"Name": "Case/w", "Metric": "SchedulingThroughput"}}]}'
+)
+ROW = "FILE: dataItems[1] (Case/w, SchedulingThroughput): data.Average"
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        pytest.param("{", "cannot be read", id="no JSON"),
-        pytest.param("{}", "dataItems is missing or wrong", id="something else"),
+        pytest.param("{", "FILE: not JSON: Expecting property name", id="no JSON"),
+        pytest.param("{}", "FILE: dataItems is missing or wrong; give what `stowplan bench", id="something else"),
         pytest.param('{"dataItems": []}', "neither says how fast", id="nothing in it"),
+        pytest.param(RUN % '{"Average": "fast"}', f'{ROW} is "fast", and has to be a number', id="a text"),
+        pytest.param(RUN % '{"Average": NaN}', f"{ROW} is NaN, and has to be a number", id="not a number"),
+        pytest.param(RUN % '{"Average": Infinity}', f"{ROW} is Infinity, and has to be a number", id="without an end"),
+        pytest.param(RUN % '{"Average": true}', f"{ROW} is true, and has to be a number", id="a truth"),
+        pytest.param(RUN % '{"Average": null}', f"{ROW} is null, and has to be a number", id="nothing"),
+        pytest.param(RUN % '{"Average": -1}', f"{ROW} is -1, and has to be a number", id="less than nothing"),
+        pytest.param(RUN % '{"Perc50": 7}', f"{ROW} is missing; give what `stowplan bench", id="no average"),
+        pytest.param(
+            (RUN % '{"Average": 1}').replace('"Case/w"', "7"), "FILE: dataItems[1]: labels.Name is 7", id="no name"
+        ),
     ],
 )
 def test_what_is_no_run_cannot_be_compared(tmp_path: Path, text: str, problem: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(text, encoding="utf-8")
     result = CliRunner().invoke(main, ["bench", "compare", str(path), str(path)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert problem in result.stderr.replace(str(path), "FILE")
+
+
+def test_a_run_that_is_not_there_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    result = CliRunner().invoke(main, ["bench", "compare", str(path), str(path)])
     assert result.exit_code == 2
+    remedy = "give what `stowplan bench --output-file` wrote, or upstream's benchmark"
+    assert result.stderr == f"Error: {path}: cannot be read: No such file or directory; {remedy}\n"
+
+
+@pytest.mark.parametrize(
+    ("chart", "problem"),
+    [
+        pytest.param("c.png", "--chart c.png: charts are drawn as SVG; name a file that ends in .svg", id="no SVG"),
+        pytest.param("missing/c.svg", "--chart missing/c.svg: cannot be written: No such file", id="no such folder"),
+    ],
+)
+def test_a_chart_that_cannot_be_drawn_is_refused_before_anything_is_shown(
+    tmp_path: Path, chart: str, problem: str
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(RUN % '{"Average": 100}', encoding="utf-8")
+    result = CliRunner().invoke(main, ["bench", "compare", str(path), str(path), "--chart", chart])
+    assert (result.exit_code, result.stdout) == (2, "")
     assert problem in result.stderr
+
+
+def test_runs_in_which_nothing_was_scheduled_are_compared_and_drawn(tmp_path: Path) -> None:
+    path, chart = tmp_path / "a.json", tmp_path / "c.svg"
+    path.write_text(RUN % '{"Average": 0}', encoding="utf-8")
+    result = CliRunner().invoke(main, ["bench", "compare", str(path), str(path), "--chart", str(chart)])
+    assert result.exit_code == 0, result.stderr
+    assert re.search(r"Case/w +0 +0 +-", result.stdout)
+    assert 'width="0.0"' in chart.read_text(encoding="utf-8")
 
 
 def test_what_goes_wrong_beside_the_scheduling_is_noted(tmp_path: Path) -> None:

@@ -29,6 +29,14 @@ BY_HAND = """
   workloads:
   - {name: ByHand, params: {}}
 """
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: s, user: u}}]
+clusters: [{name: s, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {token: t}}]
+"""
 POD = """
 apiVersion: v1
 kind: Pod
@@ -110,6 +118,8 @@ def test_a_cluster_with_nodes_of_its_own_is_left_alone_unless_told_otherwise(tmp
 
 
 def test_what_a_real_server_cannot_do_is_named_before_anything_is_made(tmp_path: Path) -> None:
+    # Nobody is asked, so nobody has to be there.
+    (tmp_path / "k.yaml").write_text(KUBECONFIG, encoding="utf-8")
     code, data, said = bench(tmp_path, BY_HAND)
     assert code == 1
     problem = data["stowplan"]["workloads"][0]["problem"]

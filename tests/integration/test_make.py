@@ -43,7 +43,23 @@ def test_to_test_it_they_are() -> None:
 
 def test_end_to_end_tests_have_a_browser() -> None:
     text = dry_run("e2e")
-    assert text.index("tests/e2e/browser/install\n") < text.index("pytest --durations")
+    assert text.index("tests/chromium/install\n") < text.index("pytest --durations")
+
+
+def test_tests_of_the_page_have_a_browser_and_an_environment_of_their_own() -> None:
+    text = dry_run("test-page")
+    (sync,) = [line for line in text.splitlines() if "uv sync" in line]
+    assert "UV_PROJECT_ENVIRONMENT=.venv-page " in sync
+    assert sync.endswith("uv sync --frozen --compile-bytecode --group page")
+    assert text.index("tests/chromium/install\n") < text.index(".venv-page/bin/pytest")
+    assert ".venv/bin" not in text
+
+
+@pytest.mark.parametrize("target", ["test", "fuzz"])
+def test_other_tests_need_no_browser(target: str) -> None:
+    runs = [line for line in dry_run(target).splitlines() if "/pytest" in line]
+    assert runs
+    assert all("--ignore=tests/page" in line for line in runs)
 
 
 def test_setting_up_says_what_it_does() -> None:

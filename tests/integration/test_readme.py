@@ -46,6 +46,7 @@ def test_every_kind_of_command_is_shown() -> None:
         "run",
         "schedule",
         "up",
+        "whatif",
     }
 
 
@@ -53,7 +54,8 @@ def test_the_notebook_prints_what_its_comments_say() -> None:
     (code,) = [block for block in re.findall(r"```python\n(.+?)```", README, re.DOTALL) if "Cluster()" in block]
     result = run(["-c", code])
     assert result.returncode == 0, result.stderr
-    node, message, *explanation = result.stdout.splitlines()
+    node, message, *explanation, chosen = result.stdout.splitlines()
     assert node in ("node-0", "node-1", "node-2")
-    assert message == "0/3 nodes are available: 3 Insufficient cpu."
+    assert message.startswith("0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes")
     assert explanation[0] == "Pod default/big fits no node."
+    assert chosen == f"Chosen(pod='default/urgent', node_name='{node}', total=None, victims=['default/web'])"

@@ -1,31 +1,37 @@
 """A cluster to schedule on, in one object: what a notebook, a test or a script uses.
 
     cluster = Cluster.from_yaml("cluster.yaml")
-    result = cluster.schedule(pod)      # Chosen(node_name=...) or Refused(message=..., verdict=...)
+    result = cluster.schedule(pod)      # Chosen(node_name=..., victims=...) or Refused(message=..., verdict=...)
     print(cluster.explain(pod))         # every reason on every node, the scores, the nearest misses
 
 It wires the same parts as the live scheduler: cache, profiles, extenders, memo and the choice. `app/objects.py` takes
-in what it is given, `app/plugin_handle.py` is what its plugins see. Nothing here talks to a server but the extenders of
-the configuration, which are asked to filter and to score.
+in what it is given, `app/plugin_handle.py` is what its plugins see, `app/preempting.py` evicts. Nothing here talks to a
+server but the extenders of the configuration, which are asked to filter, to score and to preempt.
 """
 
 from __future__ import annotations
 
+import copy
 import random
 import warnings
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import wraps
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from stowplan.app import objects
+from stowplan.app import objects, schedule_all, supposition, workbench
 from stowplan.app.configuration import ConfigurationLike, as_configuration, as_gates, installed_plugins
+from stowplan.app.frames import Frame
 from stowplan.app.objects import PendingPods, check_pod, read_yaml
+from stowplan.app.placements import Gated, Placements
 from stowplan.app.plugin_handle import PluginHandle
 from stowplan.app.pod_groups import GroupDesk, condition_of_groups, membership
 from stowplan.app.pod_groups import root_of as group_root_of
+from stowplan.app.preempting import PreemptionDesk
 from stowplan.app.process import PrivateLoop
+from stowplan.app.profiles import Built, build
+from stowplan.app.supposition import SuppositionError, same_draws
 from stowplan.cache.cache import Cache, CachedPod
 from stowplan.config.feature_gates import FeatureGates, rules_of
 from stowplan.config.types import Configuration
@@ -37,15 +43,12 @@ from stowplan.engine.group_trial import at_once
 from stowplan.engine.parts import ActivePolicy
 from stowplan.engine.ports import ExtenderSaid
 from stowplan.engine.scheduling_cycle import ALL_NODES, ChoiceInputs, RandomTie, Sampler, TieRule, UpstreamOrder
-from stowplan.extender.client import connect
-from stowplan.framework import plugin_faults
 from stowplan.framework.extender import Extender
 from stowplan.framework.gangs import Gang, gang_of
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import Profile
-from stowplan.framework.verdict import Code, Rejection
-from stowplan.model.node import Node
+from stowplan.framework.verdict import Code
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import explain, feasible_nodes
 from stowplan.observe.explanation import Explanation
@@ -55,30 +58,6 @@ from stowplan.table.shape import PodShape
 
 Ties = Literal["random", "upstream"]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Gated:
-    """The pod may not be tried yet; `rejection` says who holds it back."""
-
-    pod: Pod
-    rejection: Rejection
-
-    @property
-    def message(self) -> str:
-        return ", ".join(self.rejection.reasons)
-
-    @property
-    def node_name(self) -> None:
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What a configuration comes to, not yet in use: nobody was asked or contacted."""
-
-    profiles: Mapping[str, Profile]
-    extenders: tuple[Extender, ...]
 
 
 class Cluster:
@@ -123,6 +102,8 @@ class Cluster:
         )
         self._draw_for_extenders: Callable[[int], int] = random.Random(seed).randrange
         self._loop = PrivateLoop()
+        #: Why it cannot be used: something else is supposed of it, or what was supposed has been taken back.
+        self._closed = ""
 
     @classmethod
     def from_yaml(cls, *sources: str | Path, **options: Any) -> Cluster:
@@ -138,10 +119,55 @@ class Cluster:
             cluster.add_all(read_yaml(source))
         return cluster
 
+    # Suppositions
+
+    @contextmanager
+    def suppose(self) -> Iterator[Cluster]:
+        """Suppose whatever is done to the cluster that is given; at the end, everything is as it was before.
+
+            with cluster.suppose() as world:
+                world.remove(node)
+                results = [world.schedule(pod) for pod in pods]
+
+        Nothing is copied, and nothing that is supposed is written or measured. Meanwhile this cluster cannot be used;
+        the one that is given may itself suppose more, and cannot be used when it is over.
+        """
+        self._check_open()
+        world = self._supposed()
+        self._closed = "something is supposed of it; use what `suppose` gave, or wait until that is over"
+        try:
+            with supposition.taken_back(self.cache, self.handle, self.profiles.values()):
+                yield world
+        finally:
+            self._closed = ""
+            vars(world)["_closed"] = "what was supposed has been taken back; suppose it again"
+
+    def _supposed(self) -> Cluster:
+        """Return another cluster of the same parts, with its own draws, and answers that push none of ours out."""
+        world, pending, field = copy.copy(self), self._pending.copied(), self.field
+        memo = Memo(field.table, beneath=field.memo)
+        vars(world).update(
+            _pending=pending,
+            _handlers=EventHandlers(self.cache, pending, self.profiles),
+            field=replace(field, memo=memo, ties=field.ties.copied(same_draws), sampler=copy.copy(field.sampler)),
+            _draw_for_extenders=same_draws(self._draw_for_extenders),
+        )
+        return world
+
+    @property
+    def not_taking_part(self) -> tuple[str, ...]:
+        """The plugins and extenders of which not everything is supposed that they would do or know."""
+        return supposition.not_taking_part(self.profiles.values(), self.config)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise SuppositionError(f"the cluster cannot be used: {self._closed}")
+
     # Objects
 
     def add(self, found: Any) -> None:
         """Take in an object, or a new version of one."""
+        self._check_open()
         objects.add(self._handlers, self._pending, found)
 
     def add_all(self, objects: Iterable[Any]) -> None:
@@ -150,42 +176,57 @@ class Cluster:
 
     def remove(self, found: Any) -> None:
         """Drop an object; nothing happens if it is not known."""
+        self._check_open()
         objects.remove(self._handlers, self._pending, found)
+
+    @property
+    def pending(self) -> tuple[Pod, ...]:
+        """The pods that were added without a node, and have none yet, in the order in which they came."""
+        return tuple(pod for pod in self._pending.unplaced.values() if self.cache.placed(pod) is None)
 
     def pods_on(self, node_name: str) -> list[Pod]:
         return [placed.pod for placed in self.cache.pods_on(node_name)]
 
     # Scheduling
 
-    def schedule(self, pod: Pod) -> Result | Gated:
-        """Choose a node for `pod`, count the pod there and reserve what it needs; a refusal changes nothing.
+    def schedule(self, pod: Pod, *, preempt: bool = True) -> Result | Gated:
+        """Choose a node for `pod`, count the pod there and reserve what it needs.
 
-        A pod of a pod group is placed only if the group is complete with it: see `schedule_group`.
+        If no node will do, less important pods are evicted for it as its profile says, and the result names them; with
+        `preempt=False` nobody is. A pod of a pod group is placed only if the group is complete with it: see
+        `schedule_group`.
         """
         profile = self.profile_of(pod)
         if pod.spec.scheduling_group is not None and has_groups(self.feature_gates):
             return self.schedule_group((pod,))[0]
         shape = self.cache.table.shape_of(pod)
         result = self._choose(profile, pod, shape)
+        if preempt and isinstance(result, Refused):
+            result = self._desk().place(result)
         if not isinstance(result, Chosen):
             return result
         node_name = result.node_name
         rejection = binding_cycle.place(self.cache, profile, pod, node_name, shape)
         if rejection is not None:
             binding_cycle.undo(self.cache, profile, pod, node_name)
-            return Failed(pod, ", ".join(rejection.reasons), rejection.plugin)
+            return Failed(pod, ", ".join(rejection.reasons), rejection.plugin, result.victims)
         self._pending.delete(pod, 0)
         return result
 
-    def schedule_group(self, pods: Sequence[Pod]) -> list[Result | Gated]:
+    def schedule_all(self, pods: Iterable[Pod]) -> Placements:
+        """Schedule pending pods in the order of the queue, those of a group together; each has one turn."""
+        return schedule_all.schedule_all(self, pods)
+
+    def schedule_group(self, pods: Sequence[Pod], *, preempt: bool = True) -> list[Result | Gated]:
         """Place pending pods of one pod group together, as many as fit if that is enough for the group, or none.
 
-        The group is one of Kubernetes' own, or, where a profile has the plugin Coscheduling, one of the community's.
+        The group is one of Kubernetes' own, or, where a profile has the plugin Coscheduling, one of the community's;
+        pods that only add to a gang which has enough preempt, if they are to, for a group as a whole nobody goes.
         """
         is_own = pods[0].spec.scheduling_group is not None and has_groups(self.feature_gates)
         gang = None if is_own else gang_of(self.profile_of(pods[0]), pods[0])
         if isinstance(gang, Gang):
-            return self._schedule_gang(gang, pods)
+            return self._schedule_gang(gang, pods, preempt)
         gates = [profile.run_pre_enqueue(pod) for pod in pods for profile in (self.profile_of(pod),)]
         shut, root = next(filter(None, gates), None), group_root_of(self.cache, pods[0])
         if shut is not None:
@@ -194,11 +235,11 @@ class Cluster:
             raise LookupError(f"pod {pods[0].key!r}: its pod group is not known; add it first")
         return self._without_placed(self._run(self._groups().schedule(root, pods)))
 
-    def _schedule_gang(self, gang: Gang, pods: Sequence[Pod]) -> list[Result | Gated]:
+    def _schedule_gang(self, gang: Gang, pods: Sequence[Pod], preempt: bool) -> list[Result | Gated]:
         """Place the pods of a gang of the community's; those that something else holds back are not tried."""
         desk = self._groups()
         if desk.has_enough(gang):
-            return [self.schedule(pod) for pod in pods]
+            return [self.schedule(pod, preempt=preempt) for pod in pods]
         gates = {pod.key: self.profile_of(pod).run_pre_enqueue(pod) for pod in pods}
         ready = [pod for pod in pods if gates[pod.key] is None]
         tried = self._without_placed(self._run(desk.schedule_gang(gang, ready))) if ready else []
@@ -244,9 +285,14 @@ class Cluster:
             group_condition=condition_of_groups(gates),
         )
 
-    def choose(self, pod: Pod) -> Result | Gated:
-        """Choose a node for `pod` without placing it."""
-        return self._choose(self.profile_of(pod), pod, self.cache.table.shape_of(pod))
+    def choose(self, pod: Pod, *, preempt: bool = True) -> Result | Gated:
+        """Choose a node for `pod` without placing it; a refusal says whom `schedule` would evict for it, and where."""
+        result = self._choose(self.profile_of(pod), pod, self.cache.table.shape_of(pod))
+        return self._desk().with_room(result) if preempt and isinstance(result, Refused) else result
+
+    def _desk(self) -> PreemptionDesk:
+        extenders = self.extenders_in_flow()
+        return PreemptionDesk(self._handlers, self._pending, self.handle, self.field, extenders, self._run)
 
     def _choose(self, profile: Profile, pod: Pod, shape: PodShape) -> Result | Gated:
         gate = profile.run_pre_enqueue(pod)
@@ -260,12 +306,12 @@ class Cluster:
         return self._loop.run(scheduling_cycle.choose(self.field, profile, pod, shape, extenders), self.extenders)
 
     def explain(self, pod: Pod) -> Explanation:
-        """Say what every plugin and extender thinks of every node for `pod`, with scores and nearest misses."""
+        """Say what plugins and extenders think of every node for `pod`, what would help, and who would go for it."""
         profile, hearing = self.profile_of(pod), None
         if self.extenders:
             nodes = feasible_nodes(self.field, profile, pod)
             hearing = self._loop.run(ask_extenders(self.extenders, pod, nodes), self.extenders)
-        return replace(explain(self.field, profile, pod, hearing), group=self.membership(pod))
+        return replace(explain(self.field, profile, pod, hearing, self._desk().foresee), group=self.membership(pod))
 
     def membership(self, pod: Pod) -> str:
         """Say which group a pod is in, and how that stands; nothing if it is in none."""
@@ -276,6 +322,7 @@ class Cluster:
 
     def profile_of(self, pod: Pod) -> Profile:
         """Return the profile that a pod asks for by its `schedulerName`."""
+        self._check_open()
         check_pod(pod)
         profile = self.profiles.get(pod.spec.scheduler_name)
         if profile is None:
@@ -283,33 +330,37 @@ class Cluster:
             raise KeyError(f"pod {pod.key!r}: no profile for schedulerName {pod.spec.scheduler_name!r}; known: {known}")
         return profile
 
+    # The workbench
+
+    @property
+    def _open_cache(self) -> Cache:
+        self._check_open()
+        return self.cache
+
+    def nodes_frame(self) -> Frame:
+        """Return the nodes as columns: what each has of every resource, what is requested, and what is free."""
+        return workbench.nodes_frame(self._open_cache)
+
+    def placements_frame(self) -> Frame:
+        """Return the pods that have a node as columns."""
+        return workbench.placements_frame(self._open_cache)
+
+    def utilisation(self) -> dict[str, float]:
+        """Return which share of what there is of each resource is requested."""
+        return workbench.utilisation(self._open_cache)
+
+    def fragmentation(self, pod: Pod | None = None) -> dict[str, float]:
+        """Return which share of what is free of each resource is on nodes with too little of it left for `pod`."""
+        return workbench.fragmentation(self._open_cache, pod)
+
+    def _repr_html_(self) -> str:
+        return workbench.overview(self._open_cache)
+
     # Profiles and extenders
 
     def build(self, config: Configuration) -> Built:
         """Make the profiles and extenders of a configuration, without using them yet."""
-        return Built(self._build_profiles(config), connect(config.extenders))
-
-    def _build_profiles(self, config: Configuration) -> Mapping[str, Profile]:
-        built = (self.registry.profile(profile, self.handle) for profile in config.profiles)
-        profiles = [replace(profile, stopwatch=self.handle.stopwatch) for profile in built]
-        for profile in profiles:
-            for plugin in profile.foreign:
-                for name, read in plugin.columns.items():
-                    self.cache.table.facts.declare(name, self._told_of(plugin.name, name, read))
-        return {profile.name: profile for profile in profiles}
-
-    def _told_of(self, plugin: str, column: str, read: Callable[[Node], Any]) -> Callable[[Node], Any]:
-        """Have it told when a column of a plugin cannot be read off a node; it has no number there then."""
-
-        @wraps(read)
-        def number(node: Node) -> Any:
-            try:
-                return read(node)
-            except plugin_faults.FAULTS as error:
-                self.handle.stopwatch.trace_column(error, plugin, column, node.name)
-                raise
-
-        return number
+        return build(config, self.registry, self.handle, self.cache.table.facts)
 
     def use(self, config: Configuration, built: Built) -> None:
         """Schedule with other profiles and extenders from now on; nothing that the old ones answered is kept."""
@@ -344,4 +395,4 @@ def warn_if_ignored(said: ExtenderSaid) -> None:
         warnings.warn(f"pod {said.pod.key!r}: extender ignored in {said.verb}: {said.text}", stacklevel=2)
 
 
-__all__ = ["Chosen", "Cluster", "Explanation", "Failed", "Gated", "Refused"]
+__all__ = ["Chosen", "Cluster", "Explanation", "Failed", "Frame", "Gated", "Placements", "Refused"]

@@ -11,6 +11,7 @@ import asyncio
 import sys
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ import msgspec
 from stowplan.app.options import OptionError, RunOptions, apply_flags
 from stowplan.config import feature_gates, releases
 from stowplan.config.declarations import PluginDeclaration, is_reference
+from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, default_configuration, from_mapping, load, to_yaml
 from stowplan.config.types import ClientConnection, Configuration
@@ -120,14 +122,39 @@ def as_configuration(given: ConfigurationLike, registry: Registry, gates: Featur
         case None:
             return default_configuration(known, gates)
         case Mapping():
-            return from_mapping(given, known, gates, WARNING)
+            with _named("the mapping"):
+                return from_mapping(given, known, gates, WARNING)
         case str() if "\n" in given or given.lstrip().startswith("{"):
-            return load(given, known, gates, WARNING)
+            with _named("the text"):
+                return load(given, known, gates, WARNING)
         case str() if not given.strip():
             raise ValueError("config: the text is empty; give a path, a text, a mapping, or None for the defaults")
         case str() | Path():
-            return load(Path(given).read_text(encoding="utf-8"), known, gates, WARNING)
+            text = _text_of(Path(given))
+            with _named(str(given)):
+                return load(text, known, gates, WARNING)
     raise TypeError(f"config: {type(given).__name__} is no configuration; give a path, a text, or a mapping")
+
+
+@contextmanager
+def _named(source: str) -> Iterator[None]:
+    """Have an error say which configuration it is about."""
+    try:
+        yield
+    except ConfigError as error:
+        where = f"config: {source}: {error.stage}"
+        raise ConfigError(error.stage, error.message, error.field, error.remedy, where) from None
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"not a text file in UTF-8: {error.reason} at byte {error.start}"
+        raise ValueError(f"config: {path}: {problem}; give a KubeSchedulerConfiguration in YAML or JSON") from None
+    except OSError as error:
+        remedy = "check the path, or give the text itself, which has a line break or begins with a brace"
+        raise type(error)(f"config: {path}: cannot be read: {error.strerror}; {remedy}") from None
 
 
 def as_gates(given: object, release: str | None = None) -> FeatureGates:

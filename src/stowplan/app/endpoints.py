@@ -32,7 +32,7 @@ from stowplan.serving.authentication import (
 )
 from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import CertificateError, ServerCertificate, TlsSettings
-from stowplan.serving.routes import Pages
+from stowplan.serving.routes import Pages, WebPage
 from stowplan.serving.server import Address, Server, ServingError, serve
 
 _log = log_for(__name__)
@@ -61,7 +61,7 @@ async def open_endpoints(options: RunOptions, pages: Pages, requests: RequestMet
     judges = await open_reviewing_client(options.authorization_kubeconfig, "authorization", requests)
     authenticator = await make_authenticator(options, KubeReviewer(asks) if asks is not None else None)
     reviewer = KubeReviewer(judges) if judges is not None else None
-    authorizer = DelegatedAuthorizer(time.monotonic, access_settings(options), reviewer)
+    authorizer = DelegatedAuthorizer(time.monotonic, access_settings(options, pages.open_paths), reviewer)
     proxies = authenticator.proxies.authorities if authenticator.proxies is not None else None
     trusted = [known.pem for known in (authenticator.clients, proxies) if known is not None]
     certificate = ServerCertificate(msgspec.convert(options, TlsSettings, from_attributes=True), "\n".join(trusted))
@@ -124,12 +124,12 @@ def address(options: RunOptions) -> Address:
     return Address(options.bind_address or "0.0.0.0", options.secure_port, options.permit_port_sharing)
 
 
-def access_settings(options: RunOptions) -> AccessSettings:
+def access_settings(options: RunOptions, open_paths: tuple[str, ...] = ()) -> AccessSettings:
     for path in options.authorization_always_allow_paths:
         if "*" in path[:-1]:
             raise OptionError(f'--authorization-always-allow-paths: only trailing * allowed in "{path}"')
     return AccessSettings(
-        options.authorization_always_allow_paths,
+        (*options.authorization_always_allow_paths, *open_paths),
         allowed_seconds=options.authorization_webhook_cache_authorized_ttl.seconds,
         refused_seconds=options.authorization_webhook_cache_unauthorized_ttl.seconds,
     )
@@ -149,8 +149,14 @@ class Health:
     election_problem: Callable[[], str] | None = None
 
 
-def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Logging) -> Pages:
-    gates, started_at = options.feature_gates, time.time()
+#: Makes the page that shows a replica.
+PageOf = Callable[[Inspection], WebPage]
+
+
+def pages_of(
+    options: RunOptions, replica: Replica, health: Health, logging: Logging, page_of: PageOf | None = None
+) -> Pages:
+    gates, started_at, inspection = options.feature_gates, time.time(), Inspection(replica)
     election = {"leaderElection": health.election_problem} if health.election_problem is not None else {}
     shutdown = {"shutdown": lambda: "process is shutting down" if health.is_ending() else ""}
     return Pages(
@@ -167,7 +173,8 @@ def pages_of(options: RunOptions, replica: Replica, health: Health, logging: Log
         now=time.time,
         has_status=gates.enabled("ComponentStatusz"),
         set_verbosity=_verbosity_setter(logging) if replica.reloader.configuration.enable_profiling else None,
-        more=Inspection(replica).pages(),
+        more=inspection.pages(),
+        page=page_of(inspection) if page_of is not None else None,
     )
 
 

@@ -20,7 +20,11 @@ from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.group_inspection import explain_group
+from stowplan.app.pod_groups import goes_alone
+from stowplan.app.preempting import Foresight
+from stowplan.app.question_bodies import QuestionBodies
 from stowplan.app.replica import Replica
+from stowplan.app.what_if_page import WhatIfPage
 from stowplan.cache.cache import Cache
 from stowplan.framework.profile import Profile, awaited_by
 from stowplan.model.node import Node
@@ -31,6 +35,7 @@ from stowplan.observe.extender_reports import ExtenderReports, ask_extenders
 from stowplan.observe.group_explanation import render_group
 from stowplan.observe.queue_state import PodHistory, QueueView, counts, render_history, waiting_data
 from stowplan.observe.resource_usage import node_usage
+from stowplan.queue.entry import Place
 from stowplan.serving.debug_pages import (
     EXPLAIN,
     NODES,
@@ -66,11 +71,18 @@ class Inspection:
     """Explains pods and pod groups, and shows the queue and the nodes of one replica."""
 
     def __init__(self, replica: Replica) -> None:
-        self._replica = replica
+        self.replica = replica
+        self.bodies = QuestionBodies()
 
     def pages(self) -> dict[str, Handler]:
         pages: dict[str, Handler] = {EXPLAIN: self._explain_page, QUEUE: self._queue_page, NODES: self._nodes_page}
-        return {path: answered(page) for path, page in pages.items()}
+        asked = WhatIfPage(lambda: self.replica.cluster, self._waiting, self.between_cycles, self.bodies)
+        return {**{path: answered(page) for path, page in pages.items()}, **asked.pages()}
+
+    def _waiting(self) -> list[Pod]:
+        """Return the pods that look for a node; those that are held back do not."""
+        entries = self.replica.scheduler.state.queue.places.entries.values()
+        return [entry.pod for entry in entries if entry.where not in (Place.GATED, Place.INCOMPLETE, Place.GONE)]
 
     # Explaining
 
@@ -85,21 +97,31 @@ class Inspection:
 
     async def explain(self, query: ExplainQuery, form: Form[T]) -> T:
         """Explain a pod, as if it were to be scheduled now, and tell what became of it so far."""
-        extenders, hearing = self._replica.cluster.extenders, None
-        if extenders:
+        explained = await self.explanation_of(query.pod)
+        return await self.between_cycles(lambda now_ns: form(*explained(now_ns), query))
+
+    async def explanation_of(self, key: str) -> Callable[[int], tuple[Explanation, PodHistory]]:
+        """Return what explains a pod between two cycles, at the time that it is given; extenders are asked by then."""
+        cluster, hearing = self.replica.cluster, None
+        pod = as_pending(self.find(key))
+        foresight = Foresight(cluster.handle, pod, _profile(cluster, pod))
+        if cluster.extenders:
             # Asked beside the cycles: pods need not wait while somebody is curious.
-            pod, nodes = await self._between_cycles(lambda now_ns: self._question(query.pod))
-            hearing = await ask_extenders(extenders, pod, nodes)
-        return await self._between_cycles(lambda now_ns: form(*self._explain(query.pod, now_ns, hearing), query))
+            pod, nodes = await self.between_cycles(lambda now_ns: self._question(key))
+            hearing = await ask_extenders(cluster.extenders, pod, nodes)
+            if cluster.handle.asks_before_preempting(pod):
+                await self.between_cycles(lambda now_ns: self._explain(key, now_ns, hearing, foresight))
+                await foresight.ask(lambda name: cluster.pods_on(name) if cluster.cache.has_node(name) else None)
+        return lambda now_ns: self._explain(key, now_ns, hearing, foresight)
 
     async def _explain_group(self, name: str, width: int | None) -> web.Response:
         """Explain a pod group; as text if it is to be so wide."""
-        found = await self._between_cycles(lambda now_ns: explain_group(self._replica, name))
+        found = await self.between_cycles(lambda now_ns: explain_group(self.replica, name))
         if width is None:
             return web.json_response(found.data())
         return web.Response(text=render_group(found, width) + "\n")
 
-    async def _between_cycles(self, answer: Callable[[int], T]) -> T:
+    async def between_cycles(self, answer: Callable[[int], T]) -> T:
         """Ask while no cycle is under way, so that nothing is half done."""
         told: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
@@ -111,32 +133,45 @@ class Inspection:
             except Exception as error:
                 told.set_exception(error)
 
-        self._replica.watching.submit(ask)
+        self.replica.watching.submit(ask)
         return await told
 
     def _question(self, key: str) -> tuple[Pod, dict[str, Node]]:
         """Return what extenders are to be asked about."""
-        pod = self._find(key)
-        cluster, pending = self._replica.cluster, as_pending(pod)
-        with _without(cluster.cache, pod):
+        pod = self.find(key)
+        cluster, pending = self.replica.cluster, as_pending(pod)
+        with self.without(pod):
             return pending, feasible_nodes(cluster.field, _profile(cluster, pending), pending)
 
-    def _explain(self, key: str, now_ns: int, hearing: ExtenderReports | None) -> tuple[Explanation, PodHistory]:
-        pod = self._find(key)
-        cluster, cache = self._replica.cluster, self._replica.scheduler.state.cache
+    def _explain(
+        self, key: str, now_ns: int, hearing: ExtenderReports | None, foresight: Foresight
+    ) -> tuple[Explanation, PodHistory]:
+        pod = self.find(key)
+        cluster, cache = self.replica.cluster, self.replica.scheduler.state.cache
         placed = cache.placed(pod)
-        view = self._view()
+        view = self.view()
         story = PodHistory(
-            placed.node_name if placed is not None else "", view.of(pod), self._replica.timeline.tries(pod), now_ns
+            placed.node_name if placed is not None else "", view.of(pod), self.replica.timeline.tries(pod), now_ns
         )
         pending = as_pending(pod)
         profile, group = _profile(cluster, pending), cluster.membership(pending)
-        with _without(cache, pod):
-            return dataclasses.replace(explain(cluster.field, profile, pending, hearing), group=group), story
+        is_alone = goes_alone(cache, cluster.feature_gates, profile, pending)
+        room = foresight.would_do if is_alone else None
+        with self.without(pod):
+            found = explain(cluster.field, profile, pending, hearing, room)
+        return dataclasses.replace(found, group=group), story
 
-    def _find(self, key: str) -> Pod:
+    @contextmanager
+    def without(self, pod: Pod) -> Iterator[None]:
+        """Ask about a pod between two cycles as if it had no node, and have nothing of that measured."""
+        cluster = self.replica.cluster
+        with _without(cluster.cache, pod), cluster.handle.stopwatch.unnoted():
+            yield
+
+    def find(self, key: str) -> Pod:
+        """Return a pod by NAMESPACE/NAME; raise UnknownObjectError if there is none, or it has ended."""
         key = key if "/" in key else f"default/{key}"
-        found: Pod | None = self._replica.watching.find("Pod", key)
+        found: Pod | None = self.replica.watching.find("Pod", key)
         if found is None:
             raise UnknownObjectError(f'pod "{key}" not found among the pods that have not ended; write NAMESPACE/NAME')
         return found
@@ -148,14 +183,15 @@ class Inspection:
         limit = number_in(request, "limit", 0)
         waiting = [
             one
-            for one in self._view().all()
+            for one in self.view().all()
             if place in ("", one.place) and namespace in ("", one.pod.partition("/")[0])
         ]
         pods = [waiting_data(one) for one in waiting[: limit or None]]
         return web.json_response({"counts": counts(waiting), "total": len(waiting), "pods": pods})
 
-    def _view(self) -> QueueView:
-        replica = self._replica
+    def view(self) -> QueueView:
+        """Return the queue as it is now."""
+        replica = self.replica
         awaited = {name: awaited_by(profile) for name, profile in replica.cluster.profiles.items()}
         state, extenders = replica.scheduler.state, replica.scheduler.policy.extenders
         questions_about = extenders.questions.of if extenders is not None else lambda pod: ()
@@ -164,7 +200,7 @@ class Inspection:
     async def _nodes_page(self, request: web.Request) -> web.Response:
         """Show what nodes have and what is taken of it; `sort` is `name` or the resource that is most taken."""
         name_part, sort, labels = request.query.get("name", ""), request.query.get("sort", ""), _labels(request)
-        limit, cache = number_in(request, "limit", 0), self._replica.scheduler.state.cache
+        limit, cache = number_in(request, "limit", 0), self.replica.scheduler.state.cache
         known = ("name", *cache.table.resources.index_of)
         if sort and sort not in known:
             raise BadQueryError(f"sort: Invalid value: {sort!r}: write one of: {', '.join(known)}")

@@ -22,7 +22,7 @@ from typing import Final
 from stowplan.app import clients, server_release
 from stowplan.app.cluster import Cluster
 from stowplan.app.configuration import ConfigurationSource, SourceError, configure, find_source, write_configuration
-from stowplan.app.endpoints import Health, open_endpoints, pages_of
+from stowplan.app.endpoints import Health, PageOf, open_endpoints, pages_of
 from stowplan.app.options import OptionError, RunOptions, decide_like, release_asked_for, shown_metrics
 from stowplan.app.process import Tasks, now, steady_clock
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
@@ -56,7 +56,7 @@ UNSTARTABLE: Final = (
 _log = log_for(__name__)
 
 
-async def run(options: RunOptions, logging: Logging) -> int:
+async def run(options: RunOptions, logging: Logging, page_of: PageOf | None = None) -> int:
     """Schedule until told to stop; return the exit code. Raises one of UNSTARTABLE if it cannot begin."""
     now_ns = steady_clock()
     if not (options.write_config_to or release_asked_for(options)):
@@ -76,7 +76,8 @@ async def run(options: RunOptions, logging: Logging) -> int:
         await connect("scheduler"), await connect(""), await connect("leader-election", timeout_seconds=lease_seconds)
     )
     try:
-        return await Live(ReplicaSettings(options, configuration, metrics, now_ns), connections, source, logging).run()
+        settings = ReplicaSettings(options, configuration, metrics, now_ns)
+        return await Live(settings, connections, source, logging).run(page_of)
     finally:
         await connections.close()
 
@@ -125,9 +126,9 @@ class Live:
 
     # From start to end
 
-    async def run(self) -> int:
+    async def run(self, page_of: PageOf | None = None) -> int:
         """Serve, lead and schedule until asked to stop, or until the lease is lost."""
-        endpoints = await open_endpoints(self._options, self._pages(), self._metrics.requests)
+        endpoints = await open_endpoints(self._options, self._pages(page_of), self._metrics.requests)
         self._listen_for_signals()
         self._tasks.start(self._replica.recorder.run(), "events")
         if self._source is not None:
@@ -271,7 +272,7 @@ class Live:
             return
         self._replica.take(await self._replica.reloader.reread(self._source))
 
-    def _pages(self) -> Pages:
+    def _pages(self, page_of: PageOf | None = None) -> Pages:
         election_problem = self._elector.problem if self._elector is not None else None
         health = Health(lambda: self._is_asked_to_end, self._sync_problem, election_problem)
-        return pages_of(self._options, self._replica, health, self._logging)
+        return pages_of(self._options, self._replica, health, self._logging, page_of)

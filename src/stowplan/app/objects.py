@@ -64,6 +64,7 @@ def add(handlers: EventHandlers, pending: PendingPods, found: Any) -> None:
             waiting = pending.get(found)
             if waiting is not None:
                 handlers.delete(waiting, 0)
+            pending.note(found)
             placed = handlers.cache.placed(found) if found.node_name or found.is_terminal else None
             if placed is not None:
                 handlers.update(placed.pod, found, 0)
@@ -79,6 +80,7 @@ def remove(handlers: EventHandlers, pending: PendingPods, found: Any) -> None:
     """Drop an object; nothing happens if it is not known."""
     if isinstance(found, Pod):
         placed = handlers.cache.placed(found)
+        pending.unplaced.pop(found.key, None)
         found = placed.pod if placed is not None else pending.get(found) or found
     handlers.delete(found, 0)
 
@@ -94,6 +96,19 @@ class PendingPods:
     nominations: Nominations
     profiles: Callable[[], Mapping[str, Profile]]
     _pods: dict[str, Pod] = field(default_factory=dict)
+    #: All pods that were added without a node, whoever is to schedule them, and have none yet.
+    unplaced: dict[str, Pod] = field(default_factory=dict)
+
+    def copied(self) -> PendingPods:
+        """Return the same pods for a supposition; their nominations take themselves back."""
+        return PendingPods(self.nominations, self.profiles, dict(self._pods), dict(self.unplaced))
+
+    def note(self, pod: Pod) -> None:
+        """Remember a pod for as long as it has no node."""
+        if pod.node_name or pod.is_terminal:
+            self.unplaced.pop(pod.key, None)
+        else:
+            self.unplaced[pod.key] = pod
 
     def get(self, pod: Pod) -> Pod | None:
         """Return the version of a pod that was added last; None if it is nominated nowhere."""
@@ -106,6 +121,7 @@ class PendingPods:
 
     def update(self, old: Pod, new: Pod, now_ns: int) -> None:
         self.delete(old, now_ns)
+        self.note(new)
         self.add(new, now_ns)
 
     def update_in_flight(self, old: Pod, new: Pod) -> None:
@@ -120,6 +136,7 @@ class PendingPods:
     def delete(self, pod: Pod, now_ns: int) -> None:
         self.nominations.remove(pod)
         self._pods.pop(pod.key, None)
+        self.unplaced.pop(pod.key, None)
 
     def nominate(self, pod: Pod, node_name: str, now_ns: int) -> None:
         self.nominations.put(pod, node_name)

@@ -60,6 +60,7 @@ class RunOptions:
     config_map: str = _flag("", "NAMESPACE/NAME of a ConfigMap that has the configuration under config.yaml.")
     config_text: str = _flag("", "The KubeSchedulerConfiguration itself, not a file.")
     legacy_config: bool = _flag(False, "Take a configuration of an older release, and warn of each thing converted.")
+    page: bool = _flag(False, "Serve the page that shows the cluster at /page/.")
     master: str = _flag("", "Address of the Kubernetes API server; wins over the one of the kubeconfig.")
     write_config_to: str = _flag("", "Write the configuration in force to this file and exit.")
 

@@ -7,7 +7,8 @@ of the cluster then.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,7 @@ class PluginHandle:
         self.writer: Writer | None = None
         self.binder: Binder = CacheWriter(cache)
         self.extenders: tuple[Extender, ...] = ()
+        self._is_proposing = False
 
     @property
     def writes(self) -> ObjectWriter:
@@ -72,9 +74,31 @@ class PluginHandle:
         """Count a pod that was just given a node there by another version of it."""
         self.cache.update_assumed(pod)
 
+    @contextmanager
+    def proposing(self) -> Iterator[None]:
+        """Have those who make room tell of all candidates, as they do where extenders have to agree."""
+        before, self._is_proposing = self._is_proposing, True
+        try:
+            yield
+        finally:
+            self._is_proposing = before
+
+    @contextmanager
+    def supposing(self, draw: Callable[[int], int]) -> Iterator[None]:
+        """Have nothing that plugins do meanwhile be written, measured or drawn for good."""
+        before = self.writer, self.binder, self.measures, self.draw
+        self.writer, self.binder, self.measures, self.draw = None, CacheWriter(self.cache), Unmeasured(), draw
+        try:
+            with self.stopwatch.unnoted():
+                yield
+        finally:
+            self.writer, self.binder, self.measures, self.draw = before
+
     def asks_before_preempting(self, pod: Pod) -> bool:
-        """Say whether an extender has to agree before room is made for `pod`."""
-        return any(extender.is_preemptor and extender.is_interested(pod) for extender in self.extenders)
+        """Say whether somebody wants to know of all candidates before room is made for `pod`, such as an extender."""
+        return self._is_proposing or any(
+            extender.is_preemptor and extender.is_interested(pod) for extender in self.extenders
+        )
 
     def row_of(self, node_name: str) -> Nodes:
         """Return a node as filters are given it, or no row."""

@@ -20,7 +20,7 @@ from stowplan.engine.group_attempt import GroupResult, GroupTry, Results, TriedM
 from stowplan.engine.group_tree import GroupNode, problem_with, tree_of
 from stowplan.engine.group_trial import ClusterTrial
 from stowplan.engine.parts import ActivePolicy
-from stowplan.framework.gangs import Gang, has_gangs
+from stowplan.framework.gangs import Gang, gang_of, has_gangs
 from stowplan.framework.pod_groups import GroupAttempt, has_groups
 from stowplan.framework.post_filter import run_group_post_filter
 from stowplan.framework.profile import Profile
@@ -63,6 +63,14 @@ def membership(cache: Cache, gates: FeatureGates, profile: Profile, pod: Pod) ->
     return f"{said} That is a part of {root}." if root is not None and root != key else said
 
 
+def goes_alone(cache: Cache, gates: FeatureGates, profile: Profile, pod: Pod) -> bool:
+    """Say whether a pod is tried by itself: for others room is made for their group, or not at all."""
+    if own_group(pod) is not None and has_groups(gates):
+        return False
+    gang = gang_of(profile, pod)
+    return gang is None or (isinstance(gang, Gang) and _placed(cache, gang) >= gang.min_member)
+
+
 def plant(cache: Cache, policy: ActivePolicy, root: GroupKey, pods: Sequence[Pod]) -> GroupNode | str:
     """Return the tree of a group with its pending pods, or why they cannot be tried together."""
     in_order = sorted(enumerate(pods), key=lambda one: (-one[1].priority, one[0]))
@@ -70,6 +78,10 @@ def plant(cache: Cache, policy: ActivePolicy, root: GroupKey, pods: Sequence[Pod
     if tree is None:
         return f"{root} is not there"
     return problem_with(tree, cache.groups.scheduled(root), policy) or tree
+
+
+def _placed(cache: Cache, gang: Gang) -> int:
+    return sum(cache.placed(pod) is not None for pod in cache.groups.members(gang.key))
 
 
 def _held_back(needed: int) -> str:
@@ -97,7 +109,7 @@ class GroupDesk:
 
     def has_enough(self, gang: Gang) -> bool:
         """Say whether so many pods of a gang have a node that the others go by themselves."""
-        return self._placed(gang) >= gang.min_member
+        return _placed(self._cache, gang) >= gang.min_member
 
     async def schedule_gang(self, gang: Gang, pods: Sequence[Pod]) -> list[Result]:
         """Place the pods of a gang of the community's, as many as fit if that is enough, or none."""
@@ -113,7 +125,7 @@ class GroupDesk:
         if self.has_enough(gang):
             told = [(other.entry, other.why) for other in unplaced]
         else:
-            told = gang_attempt.refusals(self._cache, gang, self._placed(gang), placed, unplaced)
+            told = gang_attempt.refusals(self._cache, gang, _placed(self._cache, gang), placed, unplaced)
             for member in reversed(placed):
                 self._undo(profile, member.entry.pod, member.node_name)
             placed = []
@@ -122,9 +134,6 @@ class GroupDesk:
             pod = entry.pod
             found[pod_id(pod)] = self._refused(pod, why.message) if why.is_refusal else Failed(pod, why.message)
         return [found[pod_id(pod)] for pod in pods]
-
-    def _placed(self, gang: Gang) -> int:
-        return sum(self._cache.placed(pod) is not None for pod in self._cache.groups.members(gang.key))
 
     def _chosen(self, pod: Pod, node_name: str) -> Chosen:
         return Chosen(pod, node_name, self._cache.table.row_of[node_name], 0)

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from stowplan.app.cluster import Built
 from stowplan.app.configuration import ConfigurationSource, KnownPlugins, SourceError
+from stowplan.app.profiles import Built
 from stowplan.config.construct import resolve
 from stowplan.config.declarations import Declarations
 from stowplan.config.errors import ConfigError

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stowplan.app.assembly import assemble, reassemble
-from stowplan.app.cluster import Built, Cluster, Ties
+from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.configuration import queue_limits_of, reading
 from stowplan.app.options import RunOptions
 from stowplan.app.process import Tasks, now, settle_down
+from stowplan.app.profiles import Built
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader
 from stowplan.app.watching import Watching, pod_groups_of, watched
 from stowplan.config.types import Configuration
@@ -76,6 +77,7 @@ class Replica:
 
     def __init__(self, settings: ReplicaSettings, connections: KubeClients, may_write: Callable[[], bool]) -> None:
         options, configuration, self.metrics = settings.options, settings.configuration, settings.metrics
+        self.connections = connections
         draw = random.Random().random
         self.recorder = Recorder(connections.events, socket.gethostname(), now, draw, _report)
         self.recorder.give_way(lambda: connections.cluster.is_busy)

@@ -20,6 +20,8 @@ from stowplan.kube.local_kubeconfig import DEFAULT_PATH
 
 _ABOUT_THE_QUESTION: Final = (400, NOT_FOUND)
 _NOT_LET_IN: Final = (401, FORBIDDEN)
+#: Longer than a scheduler thinks about any question, so that it is heard why there is no answer.
+ANSWER_SECONDS: Final = 90.0
 
 
 class QueryError(Exception):
@@ -37,14 +39,14 @@ class Where:
     is_insecure: bool = False
 
 
-async def ask(where: Where, path: str, parameters: Mapping[str, str]) -> bytes:
-    """Return what a scheduler answers; raise QueryError if it does not."""
+async def ask(where: Where, path: str, parameters: Mapping[str, str], body: bytes | None = None) -> bytes:
+    """Return what a scheduler answers; raise QueryError if it does not. A question with a body is posted."""
     try:
-        client = Client(await _credentials(where), ClientSettings(USER_AGENT, qps=-1))
+        client = Client(await _credentials(where), ClientSettings(USER_AGENT, qps=-1, timeout_seconds=ANSWER_SECONDS))
     except CredentialsError as error:
         raise QueryError(str(error)) from None
     try:
-        return await client.send(ApiRequest("GET", path, parameters))
+        return await client.send(ApiRequest("GET" if body is None else "POST", path, parameters, body))
     except ApiError as error:
         raise QueryError(_explained(error, where)) from None
     except RequestError as error:
@@ -119,5 +121,7 @@ def _explained(error: ApiError, where: Where) -> str:
     if error.code == NOT_FOUND and not error.reason:
         return f"{error.verb} {error.path}: the server there does not offer this; name a scheduler with --server"
     if error.code in _NOT_LET_IN and where.server:
-        return f"{error.describe()}; show a token of somebody who may get {error.path} with --token-file"
+        return (
+            f"{error.describe()}; show a token of somebody who may {error.verb.lower()} {error.path} with --token-file"
+        )
     return error.message if error.code in _ABOUT_THE_QUESTION else error.describe()

@@ -7,6 +7,7 @@ and changes are applied at once: a new leader must not begin by reading its post
 from __future__ import annotations
 
 import asyncio
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -148,10 +149,14 @@ class Watching:
             for found in informer.store.objects.values()
         ]
 
+    def by_key(self, kind: str) -> Mapping[str, Any]:
+        """Return the objects of a kind as they were last seen, by `namespace/name` or the name alone."""
+        found: Mapping[str, Any] = ChainMap(*(one.store.objects for one in self.informers if one.resource.kind == kind))
+        return found
+
     def find(self, kind: str, key: str) -> Any | None:
-        """Return an object as it was last seen, by `namespace/name` or its name alone; None if it is not there."""
-        stores = (one.store for one in self.informers if one.resource.kind == kind)
-        return next((store.objects[key] for store in stores if key in store.objects), None)
+        """Return an object as it was last seen; None if it is not there."""
+        return self.by_key(kind).get(key)
 
     def take(self, old: Any | None, new: Any | None) -> None:
         """Take in that an object appeared (no old), changed, or is gone (no new)."""

@@ -9,11 +9,9 @@ from html import escape
 from typing import Final
 
 from stowplan.bench.measuring import DataItem
-from stowplan.bench.report import short_name
+from stowplan.bench.report import AVERAGE, AVERAGED, CPU_TIME, THROUGHPUT, short_name
 
 HEADINGS: Final = ("workload", "A pods/s", "B pods/s", "B/A", "A CPU ms/pod", "B CPU ms/pod", "B/A")
-_THROUGHPUT: Final = "SchedulingThroughput"
-_CPU: Final = "CPUTimePerPod"
 
 # The chart, in pixels.
 _LABEL_WIDTH: Final = 420
@@ -50,13 +48,16 @@ def table(compared: Sequence[Compared]) -> list[str]:
 
 def compare(left: Sequence[DataItem], right: Sequence[DataItem]) -> list[Compared]:
     """Return the workloads that are in either run, in the order of the first, then of the second."""
-    names = dict.fromkeys(short_name(item) for item in (*left, *right) if item.metric in (_THROUGHPUT, _CPU))
-    tables = [{(short_name(item), item.metric): item.data.get("Average") for item in items} for items in (left, right)]
+    names = dict.fromkeys(short_name(item) for item in (*left, *right) if item.metric in AVERAGED)
+    tables = [
+        {(short_name(item), item.metric): item.data.get(AVERAGE) for item in items if item.metric in AVERAGED}
+        for items in (left, right)
+    ]
     return [
         Compared(
             name,
-            (tables[0].get((name, _THROUGHPUT)), tables[1].get((name, _THROUGHPUT))),
-            (tables[0].get((name, _CPU)), tables[1].get((name, _CPU))),
+            (tables[0].get((name, THROUGHPUT)), tables[1].get((name, THROUGHPUT))),
+            (tables[0].get((name, CPU_TIME)), tables[1].get((name, CPU_TIME))),
         )
         for name in names
     ]
@@ -76,7 +77,7 @@ def _shown(pair: tuple[float | None, float | None], digits: int) -> tuple[str, s
 
 def chart(compared: Sequence[Compared], names: tuple[str, str]) -> str:
     """Draw the throughput of both runs, two bars for each workload."""
-    most = max((value for one in compared for value in one.throughput if value is not None), default=1.0)
+    most = max((value for one in compared for value in one.throughput if value is not None), default=0.0) or 1.0
     width, height = _LABEL_WIDTH + _BAR_WIDTH + 100, _TOP + _ROW_HEIGHT * len(compared) + 16
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '

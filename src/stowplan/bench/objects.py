@@ -16,7 +16,7 @@ import msgspec
 
 from stowplan.bench.operations import CreateNodes, CreatePods
 from stowplan.bench.originals import Originals
-from stowplan.bench.parameters import WorkloadError
+from stowplan.bench.parameters import WorkloadError, read_file
 from stowplan.bench.templates import Template
 from stowplan.model import decode, manifests
 from stowplan.model.affinity import Toleration
@@ -43,6 +43,7 @@ NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 SIGNATURE: Final = "signature"
 _VOLUME: Final = "vol"
+_PATHS_ARE_FROM: Final = "paths of templates are meant from the folder of the performance-config.yaml that names them"
 #: Versions of APIs whose objects look the same, as far as scheduling reads them.
 _SAME_SHAPE: Final = frozenset(
     (
@@ -107,31 +108,38 @@ class ObjectTemplate:
     @classmethod
     def read(cls, path: Path, versions: Mapping[str, str], originals: Originals | None = None) -> ObjectTemplate:
         """Read a file; `originals` is told of what it describes, for whoever needs all of that."""
-        try:
-            return cls(path.read_text(encoding="utf-8"), str(path), versions, originals)
-        except (OSError, UnicodeDecodeError) as error:
-            raise WorkloadError(f"{path}: cannot be read: {error}") from None
+        return cls(read_file(path, _PATHS_ARE_FROM), str(path), versions, originals)
+
+    def check(self, env: Mapping[str, Any]) -> None:
+        """Raise WorkloadError if no object comes out for some values; which kind it is, is not looked at."""
+        self._read(self._rendered(env))
 
     def make(self, env: Mapping[str, Any]) -> Any:
         """Return the object for some values, without what a server adds."""
-        with _blaming(self._path):
-            text = self._template.render(env)
+        text = self._rendered(env)
         found = self._known.get(text)
         if found is None:
             found = self._known[text] = self._decoded(text)
         return found
 
+    def _rendered(self, env: Mapping[str, Any]) -> str:
+        with _blaming(self._path):
+            return self._template.render(env)
+
     def _decoded(self, text: str) -> Any:
-        try:
+        content = self._read(text)
+        with _blaming(self._path):
+            found = with_defaults(decode.decode_object(self._converted(content)))
+        if self._originals is not None:
+            self._originals.note(found, content)
+        return found
+
+    def _read(self, text: str) -> Any:
+        with _blaming(self._path):
             contents = list(manifests.read(text))
             if len(contents) != 1:
-                raise WorkloadError(f"{self._path}: expected one object, got {len(contents)}")
-            found = with_defaults(decode.decode_object(self._converted(contents[0])))
-            if self._originals is not None:
-                self._originals.note(found, contents[0])
-            return found
-        except MalformedObject as error:
-            raise WorkloadError(f"{self._path}: {error}") from None
+                raise WorkloadError(f"expected one object, got {len(contents)}; write one, without a list around it")
+            return contents[0]
 
     def _converted(self, content: Any) -> Any:
         """Return an object in the version in which it is kept: a server takes others, too."""
@@ -142,7 +150,7 @@ class ObjectTemplate:
         if wanted == version or wanted.rpartition("/")[0] != version.rpartition("/")[0]:
             return content
         if version not in _SAME_SHAPE:
-            raise WorkloadError(f"{self._path}: {kind} of {version} is not known here; write it as {wanted}")
+            raise WorkloadError(f"{kind} of {version} is not known here; write it as {wanted}")
         return {**content, "apiVersion": wanted}
 
 
@@ -157,7 +165,7 @@ def _blaming(path: str) -> Iterator[None]:
     """Put the name of a file before what is wrong in it."""
     try:
         yield
-    except WorkloadError as error:
+    except (MalformedObject, WorkloadError) as error:
         raise WorkloadError(f"{path}: {error}") from None
 
 
@@ -254,7 +262,8 @@ class NodeMaker:
         strategy = self._step.node_allocatable_strategy
         assert strategy is not None
         content = {"status": {"allocatable": strategy.node_allocatable}}
-        return decode.convert(Node, content).status.allocatable
+        with _blaming("nodeAllocatableStrategy"):
+            return decode.convert(Node, content).status.allocatable
 
     def _csi_node(self, name: str) -> CSINode:
         strategy = self._step.node_allocatable_strategy

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 import msgspec
 
 from stowplan.bench.parameters import Parameters, WorkloadError
+from stowplan.model import duration as durations
 
 
 class Operation(msgspec.Struct, tag_field="opcode", rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -30,6 +31,13 @@ class Operation(msgspec.Struct, tag_field="opcode", rename="camel", forbid_unkno
     def opcode(self) -> str:
         return str(self.__struct_config__.tag)
 
+    @property
+    def template_files(self) -> list[str]:
+        """The paths of the templates that it names."""
+        fields = (name for name in self.__struct_fields__ if name.endswith(("template_path", "template_paths")))
+        named = (getattr(self, name) for name in fields)
+        return [path for one in named for path in ([one] if isinstance(one, str) else one or ()) if path]
+
 
 class NodeAllocatableStrategy(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """What nodes are said to have, and how many volumes of which driver they take."""
@@ -44,6 +52,10 @@ class LabelNodePrepareStrategy(msgspec.Struct, rename="camel", forbid_unknown_fi
 
     label_key: str
     label_values: list[str]
+
+    def __post_init__(self) -> None:
+        if not self.label_values:
+            raise ValueError("labelValues: name at least one")
 
 
 class UniqueNodeLabelStrategy(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -60,13 +72,17 @@ class CountedOperation(Operation, kw_only=True):
 
     def resolved(self, given: Parameters) -> Self:
         count = given.integer(self.count_param) if self.count_param else self.count
-        if count is not None and count < 0:
-            raise WorkloadError(f"count: {count} is less than none")
+        _check_count(self.count_param or "count", count)
         return msgspec.structs.replace(self, count=count, count_param="")
 
     @property
     def number(self) -> int:
         return self.count or 0
+
+
+def _check_count(name: str, count: int | None) -> None:
+    if count is not None and count < 0:
+        raise WorkloadError(f"{name}: {count} is less than none; write 0 or more")
 
 
 class CreateNodes(CountedOperation, tag="createNodes", kw_only=True):
@@ -110,6 +126,7 @@ class CreatePods(CountedOperation, tag="createPods", kw_only=True):
         count, batch = found.number, self.signature_batch_size
         if self.count_multiplier_param:
             count *= given.integer(self.count_multiplier_param)
+            _check_count(self.count_multiplier_param, count)
         if self.signature_batch_size_param:
             batch = given.integer(self.signature_batch_size_param)
         duration = given.text(self.duration_param) if self.duration_param else self.duration
@@ -120,6 +137,7 @@ class CreatePods(CountedOperation, tag="createPods", kw_only=True):
             )
         if steady and not duration:
             raise WorkloadError("steadyState: say for how long, in duration")
+        _check_duration(self.duration_param, duration)
         return msgspec.structs.replace(
             found,
             count=count,
@@ -228,7 +246,16 @@ class Sleep(Operation, tag="sleep", kw_only=True):
 
     def resolved(self, given: Parameters) -> Self:
         duration = given.text(self.duration_param) if self.duration_param else self.duration
-        return msgspec.structs.replace(self, duration=duration, duration_param="")
+        _check_duration(self.duration_param, duration or "0")
+        return msgspec.structs.replace(self, duration=duration or "0", duration_param="")
+
+
+def _check_duration(name: str, text: str) -> None:
+    try:
+        if text and durations.parse(text).nanoseconds < 0:
+            raise WorkloadError(f"{name or 'duration'}: {text} is less than none; write 0s or more")
+    except ValueError as error:
+        raise WorkloadError(f"{name or 'duration'}: {error}; write it as 500ms, 30s or 1m30s") from None
 
 
 class StartCollectingMetrics(Operation, tag="startCollectingMetrics", kw_only=True):

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import yaml
+
+from stowplan.model import manifests
+
+#: Beyond it numbers are not exact, or none at all.
+_MOST: Final = 2**53
 
 
 class WorkloadError(Exception):
     """A workload that cannot be read or run; the text says what is wrong and where."""
+
+
+def read_file(path: Path, remedy: str) -> str:
+    """Read a file that a benchmark needs; raise WorkloadError, with what to do, if that cannot be done."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"not a text file in UTF-8: {error.reason} at byte {error.start}"
+        raise WorkloadError(f"{path}: {problem}; {remedy}") from None
+    except OSError as error:
+        raise WorkloadError(f"{path}: cannot be read: {error.strerror}; {remedy}") from None
 
 
 class Parameters:
@@ -25,7 +42,7 @@ class Parameters:
 
     def integer(self, reference: str) -> int:
         found = self._get(reference)
-        if isinstance(found, bool) or not isinstance(found, int | float):
+        if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) <= _MOST:
             raise WorkloadError(f"parameter {reference} is {found!r}, and has to be a number")
         return int(found)
 
@@ -55,7 +72,10 @@ class Parameters:
     def _filled(self, reference: str) -> Any:
         name, bar, default = reference[1:].partition("|")
         if bar and name not in self._values:
-            return yaml.safe_load(default)
+            try:
+                return yaml.safe_load(default)
+            except yaml.YAMLError as error:
+                raise WorkloadError(f"parameter {reference!r}: its default: {manifests.described(error)}") from None
         return self._get(f"${name}")
 
     def _get(self, reference: str) -> Any:
@@ -63,6 +83,7 @@ class Parameters:
         if name == reference:
             raise WorkloadError(f"parameter {reference!r}: write ${reference}")
         if name not in self._values:
-            raise WorkloadError(f"parameter {reference} is not defined; there are: {', '.join(sorted(self._values))}")
+            known = ", ".join(sorted(self._values)) or "none"
+            raise WorkloadError(f"parameter {reference} is not defined; there are: {known}")
         self._used.add(name)
         return self._values[name]

@@ -6,16 +6,23 @@ The JSON is that of upstream's benchmark (`dataItems`, as perf-dash reads them),
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from stowplan import __version__
 from stowplan.bench.measuring import DataItem, Measurement, with_all_labels
-from stowplan.bench.parameters import WorkloadError
+from stowplan.bench.parameters import WorkloadError, read_file
 from stowplan.bench.running import Outcome
 
 VERSION: Final = "v1"
+THROUGHPUT: Final = "SchedulingThroughput"
+CPU_TIME: Final = "CPUTimePerPod"
+#: What two runs are compared by, and in which of its numbers.
+AVERAGED: Final = (THROUGHPUT, CPU_TIME)
+AVERAGE: Final = "Average"
+_REMEDY: Final = "give what `stowplan bench --output-file` wrote, or upstream's benchmark"
 #: The columns of the table behind the name, and how wide they are.
 _COLUMNS: Final = {
     "pods": 6,
@@ -106,16 +113,40 @@ def _with_threshold(outcome: Outcome) -> list[DataItem]:
 
 def read_items(path: Path) -> list[DataItem]:
     """Read the items of a file, ours or upstream's; raise WorkloadError if it is none."""
+    text = read_file(path, _REMEDY)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(text)
         found = [DataItem(dict(one["data"]), str(one["unit"]), dict(one["labels"])) for one in content["dataItems"]]
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise WorkloadError(f"{path}: cannot be read: {error}") from None
-    except (AttributeError, KeyError, TypeError):
-        raise WorkloadError(
-            f"{path}: not what `stowplan bench -o json` writes: dataItems is missing or wrong"
-        ) from None
+    except RecursionError:
+        raise WorkloadError(f"{path}: nested too deeply; {_REMEDY}") from None
+    except json.JSONDecodeError as error:
+        raise WorkloadError(f"{path}: not JSON: {error}; {_REMEDY}") from None
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise WorkloadError(f"{path}: dataItems is missing or wrong; {_REMEDY}") from None
+    for number, item in enumerate(found):
+        _check_item(f"{path}: dataItems[{number}]", item)
     return [item for item in found if "Metric" in item.labels and "Name" in item.labels]
+
+
+def _check_item(where: str, item: DataItem) -> None:
+    """Raise WorkloadError if an item that is compared has no name, or no number to be compared."""
+    if item.labels.get("Metric") not in AVERAGED or "Name" not in item.labels:
+        return
+    if not isinstance(item.labels["Name"], str):
+        raise WorkloadError(f"{where}: labels.Name is {_shown(item.labels['Name'])}, and has to be a text; {_REMEDY}")
+    where = f"{where} ({short_name(item)}, {item.metric})"
+    if AVERAGE not in item.data:
+        raise WorkloadError(f"{where}: data.{AVERAGE} is missing; {_REMEDY}")
+    value: Any = item.data[AVERAGE]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (is_number and 0 <= value <= sys.float_info.max):
+        raise WorkloadError(
+            f"{where}: data.{AVERAGE} is {_shown(value)}, and has to be a number that is not negative; {_REMEDY}"
+        )
+
+
+def _shown(value: Any) -> str:
+    return f"{json.dumps(value):.40}"
 
 
 def short_name(item: DataItem) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,12 +16,13 @@ from stowplan.bench.device_claims import ClaimController
 from stowplan.bench.executor import Executor
 from stowplan.bench.measuring import DataItem, Measurement
 from stowplan.bench.objects import served_versions
-from stowplan.bench.parameters import WorkloadError
+from stowplan.bench.parameters import WorkloadError, read_file
 from stowplan.bench.scheduler import VirtualScheduler
 from stowplan.bench.virtual_api import VirtualApi
 from stowplan.bench.workloads import Selected
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import GATES, FeatureGateError, FeatureGates, stages_of, with_settings
+from stowplan.config.types import Configuration
 from stowplan.framework.registry import RegistryError
 
 #: After how long upstream gives up waiting for pods.
@@ -34,12 +36,20 @@ Progress = Callable[[str, str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigurationText:
+    """A configuration as it is written down, and what messages call it."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunSettings:
     """What all workloads of a run have in common."""
 
     gates: FeatureGates
-    #: The text of a configuration for workloads that name none of their own; None for the defaults.
-    configuration: str | None = None
+    #: For workloads that name none of their own; None for the defaults.
+    configuration: ConfigurationText | None = None
     seed: int = 0
     timeout_seconds: float = TIMEOUT_SECONDS
     progress: Progress | None = None
@@ -85,21 +95,42 @@ def run_one(selected: Selected, settings: RunSettings) -> Outcome:
     outcome = Outcome(selected)
     try:
         gates = gates_of(selected, settings.gates, outcome.notes)
-        configuration = settings.configuration
-        if selected.case.scheduler_config_path:
-            configuration = selected.file(selected.case.scheduler_config_path).read_text(encoding="utf-8")
+        found = configuration_of(selected, settings)
+        with naming(found):
+            configuration = read_configuration(None if found is None else found.text, gates)
         run(_run(outcome, settings, gates, configuration))
     except (ConfigError, FeatureGateError, OSError, RegistryError, WorkloadError) as error:
         outcome.problem = str(error)
     return outcome
 
 
-async def _run(outcome: Outcome, settings: RunSettings, gates: FeatureGates, configuration: str | None) -> None:
+def configuration_of(selected: Selected, settings: RunSettings) -> ConfigurationText | None:
+    """Return the configuration that a workload names, or that of the run; None for the defaults."""
+    if not selected.case.scheduler_config_path:
+        return settings.configuration
+    path = selected.file(selected.case.scheduler_config_path)
+    remedy = f"{selected.case.name} names it as schedulerConfigPath, which is meant from the folder of its file"
+    return ConfigurationText(str(path), read_file(path, remedy))
+
+
+@contextmanager
+def naming(configuration: ConfigurationText | None) -> Iterator[None]:
+    """Have what is wrong with a configuration say which one it is."""
+    source = "the default configuration" if configuration is None else configuration.source
+    try:
+        yield
+    except ConfigError as error:
+        raise WorkloadError(f"{source}: {error.stage}: {error}") from None
+    except (RegistryError, TypeError, ValueError) as error:
+        raise WorkloadError(f"{source}: construct: {error}") from None
+
+
+async def _run(outcome: Outcome, settings: RunSettings, gates: FeatureGates, configuration: Configuration) -> None:
     steps, parameters = outcome.selected.operations()
     now_ns = steady_clock()
     api = VirtualApi(now, random.Random(settings.seed).randrange)
     ClaimController(api, for_groups=gates.enabled("DRAWorkloadResourceClaims"))
-    scheduler = VirtualScheduler(api, read_configuration(configuration, gates), gates, now_ns, settings.seed)
+    scheduler = VirtualScheduler(api, configuration, gates, now_ns, settings.seed)
     creator = Creator(api, outcome.selected, parameters, served_versions(scheduler.kinds))
     executor = Executor(creator, scheduler, now_ns, settings.timeout_seconds)
     teller = None

@@ -191,7 +191,8 @@ def _command(tokens: list[str], at: int, piped: _Value | None) -> tuple[_Value, 
     function = FUNCTIONS.get(tokens[at])
     if function is None:
         if piped is not None:
-            raise WorkloadError(f"template: {tokens[at]!r} is no function that is known here")
+            known = ", ".join(FUNCTIONS)
+            raise WorkloadError(f"template: {tokens[at]!r} is no function that is known here; there are: {known}")
         return _operand(tokens, at)
     arguments: list[_Value] = []
     at += 1

@@ -6,18 +6,24 @@ Strict, as upstream: an opcode, a field or a parameter that nobody knows is an e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from types import NoneType, UnionType
+from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
 import yaml
 
 from stowplan.bench.operations import OPCODES, AnyOperation, CreatePodSets, Operation
-from stowplan.bench.parameters import Parameters, WorkloadError
+from stowplan.bench.parameters import Parameters, WorkloadError, read_file
+from stowplan.model import manifests
 
 CONFIG_NAME: Final = "performance-config.yaml"
+#: So many workloads are named where none is selected.
+_MOST_NAMED: Final = 5
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`")
+_STEP: Final = re.compile(r"[^.\[\]]+|\[\d+\]|\[\.\.\.\]")
 
 
 class MetricSelector(msgspec.Struct, rename="camel", forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -133,9 +139,44 @@ class WorkloadFilter:
     pattern: re.Pattern[str] = re.compile("")
 
     def takes(self, found: Selected) -> bool:
-        return bool(self.pattern.search(found.name)) and all(
-            (label.lstrip("+-") in found.labels) != label.startswith("-") for label in self.labels if label
-        )
+        return self.is_named(found) and self.is_labelled(found)
+
+    def is_named(self, found: Selected) -> bool:
+        return bool(self.pattern.search(found.name))
+
+    def is_labelled(self, found: Selected) -> bool:
+        return all((label.lstrip("+-") in found.labels) != label.startswith("-") for label in self.labels)
+
+
+def parse_labels(text: str) -> tuple[str, ...]:
+    """Read labels with commas between them; raise WorkloadError if one is nothing but its sign."""
+    labels = tuple(label.strip() for label in text.split(",")) if text else ()
+    if not all(label.lstrip("+-") for label in labels):
+        raise WorkloadError(f"{text!r}: a label is empty; write LABEL, +LABEL or -LABEL, with a comma between two")
+    return labels
+
+
+def select(found: Sequence[Selected], wanted: WorkloadFilter) -> list[Selected]:
+    """Return the workloads that are wanted; raise WorkloadError, which says what left none, if there are none."""
+    selected = [one for one in found if wanted.takes(one)]
+    if selected:
+        return selected
+    named, labelled = [one for one in found if wanted.is_named(one)], [one for one in found if wanted.is_labelled(one)]
+    said = []
+    if not labelled:
+        said.append(f"--labels {','.join(wanted.labels)} leaves none; {_labels_of(found)}")
+    if not named:
+        names = ", ".join(one.name for one in found[:_MOST_NAMED])
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        said.append(f"--workload {wanted.pattern.pattern} is found in none; they are called: {names}{more}")
+    if not said:
+        counts = f"--workload leaves {len(named)} and --labels {len(labelled)}"
+        said.append(f"{counts}, and none is left by both; of those that --workload leaves, {_labels_of(named)}")
+    raise WorkloadError(f"none of {len(found)} workloads is selected: {'; '.join(said)}")
+
+
+def _labels_of(found: Iterable[Selected]) -> str:
+    return f"labels are: {', '.join(sorted({label for one in found for label in one.labels})) or 'none at all'}"
 
 
 def find(path: Path) -> list[Selected]:
@@ -147,12 +188,15 @@ def find(path: Path) -> list[Selected]:
 
 
 def _read(path: Path) -> Iterator[Selected]:
+    text = read_file(path, f"name a {CONFIG_NAME}, or a folder that has some")
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise WorkloadError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError) as error:
+        # A tag may name a type that its text is not one of.
+        problem = manifests.described(error)
+        raise WorkloadError(f"{path}: not a YAML document: {problem}; check indentation and quoting there") from None
     if not isinstance(content, list) or not content:
-        raise WorkloadError(f"{path}: expected a list of test cases")
+        raise WorkloadError(f"{path}: expected a list of test cases, each with name, workloadTemplate and workloads")
     names: set[str] = set()
     for number, found in enumerate(content):
         case = _case(path, number, found)
@@ -175,9 +219,35 @@ def _case(path: Path, number: int, content: Any) -> TestCase:
                 )
         return msgspec.convert(content, TestCase)
     except msgspec.ValidationError as error:
-        said, _, where = str(error).partition(" - at `$.")
-        place = f"{where.rstrip('`')}: " if where else ""
-        raise WorkloadError(f"{path}: {name}: {place}{said}") from None
+        said, _, where = str(error).partition(" - at `$")
+        where = where.rstrip("`").removeprefix(".")
+        fields = _fields_at(where, content) if _UNKNOWN.fullmatch(said) else ()
+        place, there = f"{where}: " if where else "", f"; there are: {', '.join(fields)}" if fields else ""
+        raise WorkloadError(f"{path}: {name}: {place}{said}{there}") from None
+
+
+def _fields_at(where: str, content: Any) -> Sequence[str]:
+    """Return the fields that there are at a place of a test case, such as `workloadTemplate[1]`; none if it is none."""
+    kind: Any = TestCase
+    for step in _STEP.findall(where):
+        if step.startswith("["):
+            kind = get_args(kind)[-1]
+            content = content[int(step[1:-1])] if isinstance(content, list) else None
+        else:
+            kind = next(one.type for one in msgspec.structs.fields(kind) if one.encode_name == step)
+            content = content[step] if isinstance(content, Mapping) else None
+        kind = _one_of(kind, content)
+    is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    return [one.encode_name for one in msgspec.structs.fields(kind)] if is_struct else ()
+
+
+def _one_of(kind: Any, content: Any) -> Any:
+    """Return the type that a union has for a value: the operation of its opcode, or whatever is not None."""
+    if kind == AnyOperation:
+        return OPCODES[content["opcode"]]
+    if get_origin(kind) in (UnionType, Union):
+        return next(one for one in get_args(kind) if one is not NoneType)
+    return kind
 
 
 def _check(path: Path, case: TestCase, others: Iterable[str]) -> None:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from stowplan.app.configuration import SourceError, read_text
+from stowplan.bench import checking, report, workloads
 from stowplan.bench import compare as comparing
-from stowplan.bench import report, workloads
 from stowplan.bench.parameters import WorkloadError
 from stowplan.bench.remote_running import RemoteCluster, run_remotely
-from stowplan.bench.running import TIMEOUT_SECONDS, Outcome, Progress, RunSettings, run_one
+from stowplan.bench.running import TIMEOUT_SECONDS, ConfigurationText, Outcome, Progress, RunSettings, run_one
 from stowplan.bench.workloads import Selected, WorkloadFilter
 from stowplan.cli import HelpfulGroup, options, output
 from stowplan.cli.output import BadInputError
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from stowplan.config.feature_gates import FeatureGates
 
 COMPARE: Final = "compare"
+OUTPUT_FILE: Final = "--output-file"
+CHART: Final = "--chart"
+SVG: Final = ".svg"
 _RUN: Final = "run"
 
 
@@ -68,7 +71,7 @@ def command() -> None:
 @click.option(
     "--timeout",
     "timeout_seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.SECONDS,
     default=TIMEOUT_SECONDS,
     show_default=True,
     metavar="SECONDS",
@@ -86,7 +89,7 @@ def command() -> None:
     "--allow-other-nodes", is_flag=True, help="With --kubeconfig: run although the cluster has nodes of its own."
 )
 @click.option("--check-thresholds", is_flag=True, help="Exit with 1 if a workload does not reach its threshold.")
-@click.option("--output-file", metavar="FILE", type=click.Path(path_type=Path), help="Write the JSON here, too.")
+@click.option(OUTPUT_FILE, metavar="FILE", type=click.Path(path_type=Path), help="Write the JSON here, too.")
 @click.option("-o", "--output", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.pass_context
 def run(ctx: click.Context, /, **given: Any) -> None:
@@ -98,12 +101,14 @@ def run(ctx: click.Context, /, **given: Any) -> None:
     With --kubeconfig the objects are made on a real API server and pods are scheduled by whoever does so there. What a
     workload made is deleted afterwards, its nodes and namespaces too.
 
-    Exits with 1 if a workload cannot be run or does not end as it says, with 2 if PATH cannot be read.
+    Exits with 1 if a workload cannot be run or does not end as it says. What can be seen to be wrong before the first
+    begins (PATH, parameters, templates, configurations, files to write) is refused with 2, and nothing is run.
     """
     selected, cluster = _select(given), _cluster(given)
     gates: FeatureGates = given["gates"]
     outcomes = []
     configuration = _configuration(given["config_path"])
+    _check(selected, cluster, RunSettings(gates, configuration), given["output_file"])
     table = report.ReportTable(one.name for one in selected) if given["form"] == "table" else None
     if table is not None:
         click.echo(table.heading())
@@ -115,7 +120,7 @@ def run(ctx: click.Context, /, **given: Any) -> None:
             click.echo(row)
     data = report.as_data(outcomes, gates.release)
     if given["output_file"] is not None:
-        _write_file(given["output_file"], json.dumps(data, indent=2))
+        _write_file(OUTPUT_FILE, given["output_file"], json.dumps(data, indent=2))
     if table is None:
         output.write_data(data, "json")
     _write_notes(outcomes)
@@ -132,22 +137,25 @@ def run(ctx: click.Context, /, **given: Any) -> None:
 @command.command(COMPARE)
 @click.argument("left", metavar="A.json", type=click.Path(path_type=Path))
 @click.argument("right", metavar="B.json", type=click.Path(path_type=Path))
-@click.option("--chart", "chart_path", metavar="FILE", type=click.Path(path_type=Path), help="Draw both here, as SVG.")
+@click.option(CHART, "chart_path", metavar="FILE", type=click.Path(path_type=Path), help="Draw both here, as SVG.")
 def compare(left: Path, right: Path, chart_path: Path | None) -> None:
     """Lay two runs side by side: what `stowplan bench -o json` wrote, or upstream's benchmark."""
-    try:
+    if chart_path is not None:
+        if chart_path.suffix.lower() != SVG:
+            raise BadInputError(f"{CHART} {chart_path}: charts are drawn as SVG; name a file that ends in {SVG}")
+        _check_writable(CHART, chart_path)
+    with _bad_input():
         compared = comparing.compare(report.read_items(left), report.read_items(right))
-    except WorkloadError as error:
-        raise BadInputError(str(error)) from None
     if not compared:
-        raise BadInputError(f"{left}, {right}: neither says how fast a workload was scheduled")
+        problem = "neither says how fast a workload was scheduled"
+        raise BadInputError(f"{left}, {right}: {problem}; give what `stowplan bench {OUTPUT_FILE}` wrote")
     for line in comparing.table(compared):
         click.echo(line)
     ratio = comparing.mean_ratio([one.throughput for one in compared])
     if ratio is not None:
         click.echo(f"on average (geometric mean) B schedules {ratio:.2f} times as fast as A")
     if chart_path is not None:
-        _write_file(chart_path, comparing.chart(compared, (left.name, right.name)))
+        _write_file(CHART, chart_path, comparing.chart(compared, (left.name, right.name)))
 
 
 def _select(given: dict[str, Any]) -> list[Selected]:
@@ -155,17 +163,35 @@ def _select(given: dict[str, Any]) -> list[Selected]:
         pattern = re.compile(given["pattern"])
     except re.error as error:
         raise BadInputError(f"--workload {given['pattern']!r}: no regular expression: {error}") from None
-    selection = WorkloadFilter(tuple(given["labels"].split(",")), pattern)
-    try:
+    with _bad_input("--labels "):
+        labels = workloads.parse_labels(given["labels"])
+    with _bad_input():
         found = workloads.find(given["path"])
+    with _bad_input(f"{given['path']}: "):
+        return workloads.select(found, WorkloadFilter(labels, pattern))
+
+
+@contextmanager
+def _bad_input(where: str = "") -> Iterator[None]:
+    """Have what is wrong with a benchmark refused as what was given."""
+    try:
+        yield
     except WorkloadError as error:
-        raise BadInputError(str(error)) from None
-    selected = [one for one in found if selection.takes(one)]
-    if not selected:
-        raise BadInputError(
-            f"{given['path']}: none of its {len(found)} workloads is selected by --labels and --workload"
-        )
-    return selected
+        raise BadInputError(f"{where}{error}") from None
+
+
+def _check(
+    selected: list[Selected], cluster: RemoteCluster | None, settings: RunSettings, output_file: Path | None
+) -> None:
+    """Refuse what can be seen to be wrong before anything is run."""
+    with _bad_input():
+        checking.check_workloads(selected)
+        if cluster is None:
+            checking.check_configurations(selected, settings)
+        else:
+            checking.check_kubeconfig(cluster.kubeconfig)
+    if output_file is not None:
+        _check_writable(OUTPUT_FILE, output_file)
 
 
 def _cluster(given: dict[str, Any]) -> RemoteCluster | None:
@@ -180,9 +206,9 @@ def _cluster(given: dict[str, Any]) -> RemoteCluster | None:
     return None
 
 
-def _configuration(path: str | None) -> str | None:
+def _configuration(path: str | None) -> ConfigurationText | None:
     try:
-        return None if path is None else read_text(path)
+        return None if path is None else ConfigurationText(path, read_text(path))
     except SourceError as error:
         raise BadInputError(str(error)) from None
 
@@ -195,11 +221,29 @@ def _write_notes(outcomes: list[Outcome]) -> None:
     output.write_notes(f"{note} ({output.counted(count, 'workload')})" for note, count in notes.items())
 
 
-def _write_file(path: Path, text: str) -> None:
+def _check_writable(option: str, path: Path) -> None:
+    """Refuse a file that cannot be written; nothing is changed about one that can."""
+    is_there = path.exists()
+    if is_there and not (path.is_file() or path.is_dir()):
+        # A pipe or a device: to open it may already be to use it.
+        return
+    try:
+        path.open("ab").close()
+        if not is_there:
+            path.unlink()
+    except OSError as error:
+        raise BadInputError(_unwritable(option, path, error)) from None
+
+
+def _write_file(option: str, path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadInputError(f"{path}: cannot be written: {error.strerror}") from None
+        raise BadInputError(_unwritable(option, path, error)) from None
+
+
+def _unwritable(option: str, path: Path, error: OSError) -> str:
+    return f"{option} {path}: cannot be written: {error.strerror}; name a file in a folder that you may write to"
 
 
 @contextmanager

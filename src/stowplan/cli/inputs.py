@@ -5,7 +5,7 @@ Every way in which they can be wrong ends in a `BadInputError` that says which f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +17,6 @@ from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.load import Reading
 from stowplan.engine.ports import ExtenderSaid
-from stowplan.framework import plugin_faults
 from stowplan.framework.registry import RegistryError
 from stowplan.model.pod import Pod
 
@@ -91,14 +90,3 @@ def _noting_ignored() -> Callable[[ExtenderSaid], None]:
             write_notes((f"pod {said.pod.key!r}, and others perhaps: {text}",))
 
     return note
-
-
-def in_queue_order(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods in the order of the queue: as the profiles sort it, then as they come."""
-    (sorter,) = next(iter(cluster.profiles.values())).queue_sort
-    keyed = enumerate(pods)
-    try:
-        return [pod for _, pod in sorted(keyed, key=lambda each: sorter.sort_key(each[1], float(each[0])))]
-    except plugin_faults.FAULTS as error:
-        problem = f"plugin {sorter.name!r} failed in QueueSort: {plugin_faults.spelled(error)}"
-        raise BadConfigError(f"{problem}; let it return keys of one sort, for every pod") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -16,6 +17,26 @@ from stowplan.config.feature_gates import FeatureGateError, FeatureGates, parse,
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RELEASE: Final = f"{__name__}.release"
+#: A year; event loops count in milliseconds, and not to any number.
+_LONGEST_SECONDS: Final = 365 * 24 * 3600
+
+
+class _Seconds(click.FloatRange):
+    """A time to wait: more than none, and with an end, which `nan` and `inf` have not."""
+
+    name = "seconds"
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=_LONGEST_SECONDS, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = click.FLOAT.convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value!r} is no time to wait; write a number of seconds.", param, ctx)
+        return super().convert(found, param, ctx)
+
+
+SECONDS: Final = _Seconds()
 
 
 def _read_release(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> None:
@@ -76,9 +97,13 @@ top = click.option(
 )
 
 
-form = click.option(
-    "-o", "--output", "form", type=click.Choice(["table", "json", "yaml"]), default="table", show_default=True
-)
+def _form(*choices: str) -> Callable[[F], F]:
+    return click.option("-o", "--output", "form", type=click.Choice(choices), default=choices[0], show_default=True)
+
+
+form = _form("table", "json", "yaml")
+#: Where all that is to be told is a table.
+form_or_csv = _form("table", "json", "yaml", "csv")
 
 
 _FINDING = (
@@ -105,7 +130,15 @@ def ask_for_data(given: Mapping[str, Any], path: str, parameters: Mapping[str, s
     return data
 
 
-def ask(given: Mapping[str, Any], path: str, parameters: Mapping[str, str]) -> str:
+def send(given: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask the scheduler that the options name what would be if."""
+    from stowplan.app.what_if_page import WHATIF
+
+    data: dict[str, Any] = json.loads(ask(given, WHATIF, {}, json.dumps(question).encode()))
+    return data
+
+
+def ask(given: Mapping[str, Any], path: str, parameters: Mapping[str, str], body: bytes | None = None) -> str:
     """Ask the scheduler that the options name; leave out parameters that say nothing."""
     from stowplan.app.scheduler_query import QueryError, Where
     from stowplan.app.scheduler_query import ask as ask_scheduler
@@ -119,6 +152,6 @@ def ask(given: Mapping[str, Any], path: str, parameters: Mapping[str, str]) -> s
     )
     wanted = {name: value for name, value in parameters.items() if value}
     try:
-        return asyncio.run(ask_scheduler(where, path, wanted)).decode()
+        return asyncio.run(ask_scheduler(where, path, wanted, body)).decode()
     except QueryError as error:
         raise BadInputError(str(error)) from None

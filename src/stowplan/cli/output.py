@@ -1,4 +1,4 @@
-"""How results are written: tables for people, JSON and YAML for programs.
+"""How results are written: tables for people, JSON, YAML and CSV for programs.
 
 And how the command line says that it cannot go on: one sentence, no traceback, exit code 2.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from stowplan.local.outcome import Shortfall
+    from stowplan.local.outcome import Preempted, Shortfall
 
 WIDEST = 120
 
@@ -86,6 +86,11 @@ def write_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
     Console(width=width(), highlight=False, markup=False).print(make_table(headings, rows))
 
 
+def write_csv(text: str) -> None:
+    """Write CSV to the letter: its lines end in CR LF everywhere."""
+    click.echo(text.encode(), nl=False)
+
+
 def make_table(headings: Iterable[str], rows: Iterable[Iterable[str | Text]]) -> Table:
     """Make a table as all are drawn here."""
     from rich import box
@@ -97,10 +102,16 @@ def make_table(headings: Iterable[str], rows: Iterable[Iterable[str | Text]]) ->
     return table
 
 
-def write_unmade(unmade: Iterable[Shortfall]) -> None:
-    """Say which workloads lack pods because the API refused them."""
+def write_preempted(preempted: Iterable[Preempted], *, is_beside: bool = False) -> None:
+    """Say who was evicted, from where and for whom; on the error stream, if it is beside the result."""
+    for one in preempted:
+        click.echo(f"preempted {one.pod}: from {one.node}, for {one.by}", err=is_beside)
+
+
+def write_unmade(unmade: Iterable[Shortfall], *, is_beside: bool = False) -> None:
+    """Say which workloads lack pods because the API refused them; on the error stream, if it is beside the result."""
     for one in unmade:
-        click.echo(f"not made for {one.workload} ({one.pods} missing): {one.message}")
+        click.echo(f"not made for {one.workload} ({one.pods} missing): {one.message}", err=is_beside)
 
 
 def write_notes(notes: Iterable[str]) -> None:

@@ -9,8 +9,24 @@ from typing import Any
 import click
 
 from stowplan.cli import options, output
+from stowplan.observe.csv_text import csv_text
 
 PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "gated", "incomplete", "pending")
+_COLUMNS = (
+    "namespace",
+    "name",
+    "group",
+    "profile",
+    "priority",
+    "place",
+    "since",
+    "attempts",
+    "rejected_by",
+    "next_try",
+    "next_try_at",
+    "nominated_node",
+    "message",
+)
 
 
 @click.command("queue")
@@ -18,7 +34,7 @@ PLACES = ("in flight", "active", "backoff", "error backoff", "unschedulable", "g
 @click.option("--place", type=click.Choice(PLACES), default=None, help="Only pods that wait here.")
 @click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="Most pods; 0 for all.")
 @click.option("--messages", is_flag=True, help="Also show the sentence that ended the last attempt of each.")
-@options.form
+@options.form_or_csv
 @options.finding
 def command(**given: Any) -> None:
     """Show the pods that wait in the queue of a running scheduler.
@@ -31,13 +47,19 @@ def command(**given: Any) -> None:
 
     parameters = {"namespace": given["namespace"], "place": given["place"] or "", "limit": str(given["limit"] or "")}
     data = options.ask_for_data(given, QUEUE, parameters)
+    left_out = data["total"] - len(data["pods"])
+    more = [f"{left_out} more; --limit 0 shows all"] if left_out else []
+    if given["form"] == "csv":
+        output.write_csv(csv_text(_COLUMNS, map(_row, data["pods"])))
+        output.write_notes(more)
+        return
     if given["form"] != "table":
         output.write_data(data, given["form"])
         return
     if data["pods"]:
         _write(data["pods"], given["messages"])
-    if len(data["pods"]) < data["total"]:
-        click.echo(f"{data['total'] - len(data['pods'])} more; --limit 0 shows all")
+    for line in more:
+        click.echo(line)
     click.echo(_counts(data["counts"], _where(given)))
 
 
@@ -60,6 +82,18 @@ def _write(pods: list[dict[str, Any]], has_messages: bool) -> None:
             click.echo(f"{pod['pod']}: {pod['message'] or 'not tried yet'}")
             for heard in pod["extenders"]:
                 click.echo(f"  extender {heard['extender']}: {heard['verb']}: {heard['said']}")
+
+
+def _row(pod: dict[str, Any]) -> tuple[object, ...]:
+    """Return a line of CSV; times are as the API writes them."""
+    namespace, _, name = pod["pod"].partition("/")
+    return (
+        namespace,
+        name,
+        *(pod[field] for field in ("group", "profile", "priority", "place", "since", "attempts")),
+        ", ".join(pod["rejectedBy"]),
+        *(pod[field] for field in ("nextTry", "nextTryAt", "nominatedNode", "message")),
+    )
 
 
 def _next_try(pod: dict[str, Any]) -> str:

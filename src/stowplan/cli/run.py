@@ -11,7 +11,7 @@ import platform
 import sys
 import textwrap
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -21,6 +21,9 @@ from stowplan.cli import flag_parser, output
 from stowplan.cli.flag_parser import FOLLOWED, FlagError, spelled
 from stowplan.config.feature_gates import without_effect
 from stowplan.observe.logs import Logging, log_for
+
+if TYPE_CHECKING:
+    from stowplan.app.endpoints import PageOf
 
 ABOUT: Final = """\
 Schedule the pods of a cluster, in place of kube-scheduler: the same flags, the same configuration file, the same
@@ -93,8 +96,12 @@ def start(options: RunOptions) -> int:
     # Loaded here, so that help and wrong flags are answered at once.
     from stowplan.app import live, process
 
+    page_of: PageOf | None = None
+    if options.page:
+        from stowplan.web.page import page_of
+
     try:
-        return process.run(live.run(options, logging))
+        return process.run(live.run(options, logging, page_of))
     except live.UNSTARTABLE as error:
         log.error(error, "command failed")
         return 1
@@ -155,6 +162,8 @@ def _without_their_other_half(options: RunOptions) -> Iterator[str]:
             yield f"--{name} has no effect without --{_PROXY_AUTHORITY}: the cluster says whom to believe"
         elif name in _SPLIT and _SPLIT[name] != options.logging_format:
             yield f"--{name} has no effect with --logging-format={options.logging_format}"
+        elif name == "page" and options.page and options.secure_port == 0:
+            yield "--page has no effect with --secure-port=0, which serves nothing"
         elif name == "legacy-config" and not (options.config or options.config_map or options.config_text):
             yield "--legacy-config has no effect without a configuration"
     if "kube-api-content-type" in options.given and options.kube_api_content_type not in _CONTENT_TYPES:

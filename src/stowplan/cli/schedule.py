@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
 from stowplan.app.cluster import Cluster, Gated
-from stowplan.app.pod_groups import root_of
 from stowplan.cli import options, output
-from stowplan.cli.inputs import find_pod, in_queue_order, make_cluster, put_in, read_objects
+from stowplan.cli.file_run import FileRun
+from stowplan.cli.inputs import find_pod, make_cluster, put_in, read_objects
 from stowplan.cli.output import BadInputError
-from stowplan.engine.failure import Chosen, Failed, Refused, Result
-from stowplan.framework.gangs import Gang, gang_of, group_gates
-from stowplan.framework.pod_groups import has_groups
+from stowplan.engine.failure import Chosen, Result
+from stowplan.framework.gangs import group_gates
 from stowplan.framework.profile import Profile
 from stowplan.model.pod import Pod
-from stowplan.model.pod_group import GroupKey
-from stowplan.observe.explanation import Explanation, render, summary
+from stowplan.observe.explanation import render, summary
 
 if TYPE_CHECKING:
     from stowplan.local.file_cluster import FileCluster
-    from stowplan.local.outcome import Shortfall
-
-T = TypeVar("T", bound=Result | Gated)
 
 #: The points of the binding cycle, by their upstream names.
 _POINTS: Final = {"permit": "Permit", "pre_bind": "PreBind", "bind": "Bind", "post_bind": "PostBind"}
@@ -48,16 +43,18 @@ _POINTS: Final = {"permit": "Permit", "pre_bind": "PreBind", "bind": "Bind", "po
 @click.option("--explain", "explained", multiple=True, metavar="NS/NAME", help="Explain this pod when its turn comes.")
 @options.top
 @click.option("--allow-refused", is_flag=True, help="Exit with 0 even if a pod was refused or its attempt failed.")
-@options.form
+@options.form_or_csv
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> None:
     """Schedule the pending pods found in FILEs on the nodes found in them, in queue order.
 
     FILEs hold Kubernetes objects in YAML or JSON, and are checked and completed as by an API server: nodes, pods,
     workloads, whose pods are made, and whatever else scheduling reads. A folder stands for the files in it, - for the
-    standard input. Exits with 1 if a pod was refused, its group lacks pods or its attempt failed, with 2 if nothing
-    could be scheduled.
+    standard input. Pods that fit nowhere evict less important ones, as their profile says. Exits with 1 if a pod was
+    refused, its group lacks pods or its attempt failed, with 2 if nothing could be scheduled.
     """
+    if given["explained"] and given["form"] == "csv":
+        raise click.UsageError("--explain has no place in a table; leave it out, or write -o json instead of -o csv")
     cluster, notes = make_cluster(given)
     output.write_notes((*notes, *_unasked_plugins(cluster.profiles.values())))
     inputs = read_objects(given["files"], given["gates"])
@@ -67,22 +64,20 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     output.write_notes(inputs.notes)
     if not (ours or inputs.unmade):
         raise BadInputError(f"nothing to schedule: {_why_nothing(inputs)}")
-    results: list[Result | Gated] = []
-    explanations: list[Explanation] = []
-    for together in _by_group(cluster, in_queue_order(cluster, ours)):
-        explanations += [cluster.explain(pod) for pod in together if pod.key in wanted]
-        if len(together) > 1 or _gang_of(cluster, together[0]) is not None:
-            results += cluster.schedule_group(together)
-        else:
-            results.append(cluster.schedule(together[0]))
-    if given["form"] == "table":
-        _write(results, inputs.unmade)
-        for explanation in explanations:
+    run = FileRun(cluster, inputs, wanted)
+    run.run(ours)
+    if given["form"] == "csv":
+        output.write_csv(run.placements.to_frame().to_csv())
+        output.write_preempted(run.preempted, is_beside=True)
+        output.write_unmade(inputs.unmade, is_beside=True)
+    elif given["form"] == "table":
+        _write(run)
+        for explanation in run.explanations:
             click.echo(f"\n{render(explanation, output.width(), given['top'])}")
     else:
-        shown = [summary(explanation, given["top"]) for explanation in explanations]
-        output.write_data({**_as_data(results, inputs.unmade), "explanations": shown}, given["form"])
-    is_good = not inputs.unmade and not any(_is_bad(cluster, one) for one in results)
+        shown = [summary(explanation, given["top"]) for explanation in run.explanations]
+        output.write_data({**_as_data(run), "explanations": shown}, given["form"])
+    is_good = not inputs.unmade and not any(_is_bad(cluster, one) for one in run.placements)
     if not is_good and not given["allow_refused"]:
         ctx.exit(1)
 
@@ -100,21 +95,6 @@ def _why_nothing(inputs: FileCluster) -> str:
     if inputs.pods:
         return f"{output.counted(len(inputs.pods), 'pod')} in the files, none of them pending"
     return "no pod is in the files, nor a workload that makes some"
-
-
-def _by_group(cluster: Cluster, pods: Iterable[Pod]) -> list[list[Pod]]:
-    """Put the pods of a group together, where the first of them has its turn; other pods stay by themselves."""
-    found: dict[object, list[Pod]] = {}
-    for pod in pods:
-        root = root_of(cluster.cache, pod) if has_groups(cluster.feature_gates) else None
-        found.setdefault(root or _gang_of(cluster, pod) or pod.key, []).append(pod)
-    return list(found.values())
-
-
-def _gang_of(cluster: Cluster, pod: Pod) -> GroupKey | None:
-    """Return the gang of the community's that a pod is in, if it is complete."""
-    gang = gang_of(cluster.profile_of(pod), pod)
-    return gang.key if isinstance(gang, Gang) else None
 
 
 def _ours(cluster: Cluster, inputs: FileCluster) -> list[Pod]:
@@ -147,24 +127,21 @@ def _unasked(plugin: str, points: list[str]) -> str:
     return f"plugin {plugin!r}: {' and '.join(points)} {verb} not asked here; `stowplan up --once` asks {whom}"
 
 
-def _of(kind: type[T], results: Iterable[Result | Gated]) -> list[T]:
-    """Return the results of one kind: Chosen, Gated, Refused, or Failed where nothing could be decided."""
-    return [one for one in results if isinstance(one, kind)]
-
-
-def _write(results: list[Result | Gated], unmade: Iterable[Shortfall]) -> None:
-    placed = _of(Chosen, results)
+def _write(run: FileRun) -> None:
+    placements = run.placements
+    placed = placements.placed
     if placed:
         output.write_table(("pod", "node", "feasible nodes", "score"), map(_row, placed))
     for word, unplaced in (
-        ("held back", _of(Gated, results)),
-        ("refused", _of(Refused, results)),
-        ("failed", _of(Failed, results)),
+        ("held back", placements.held),
+        ("refused", placements.refused),
+        ("failed", placements.failed),
     ):
         for one in unplaced:
             click.echo(f"{word} {one.pod.key}: {one.message}")
-    output.write_unmade(unmade)
-    click.echo(f"{len(placed)} of {len(results)} pending pods placed")
+    output.write_preempted(run.preempted)
+    output.write_unmade(run.inputs.unmade)
+    click.echo(f"{len(placed)} of {len(placements)} pending pods placed")
 
 
 def _row(chosen: Chosen) -> tuple[str, str, str, str]:
@@ -173,17 +150,19 @@ def _row(chosen: Chosen) -> tuple[str, str, str, str]:
     return chosen.pod.key, chosen.node_name, str(chosen.feasible_count or ""), total
 
 
-def _as_data(results: list[Result | Gated], unmade: Iterable[Shortfall]) -> dict[str, Any]:
+def _as_data(run: FileRun) -> dict[str, Any]:
+    placements = run.placements
     return {
         "placements": [
             {"pod": c.pod.key, "node": c.node_name, "feasibleNodes": c.feasible_count, "score": c.total}
-            for c in _of(Chosen, results)
+            for c in placements.placed
         ],
-        "refused": [{"pod": refused.pod.key, "message": refused.message} for refused in _of(Refused, results)],
-        "failed": [{"pod": failed.pod.key, "message": failed.message} for failed in _of(Failed, results)],
+        "refused": [{"pod": refused.pod.key, "message": refused.message} for refused in placements.refused],
+        "failed": [{"pod": failed.pod.key, "message": failed.message} for failed in placements.failed],
         "held": [
             {"pod": gated.pod.key, "plugin": gated.rejection.plugin, "reasons": list(gated.rejection.reasons)}
-            for gated in _of(Gated, results)
+            for gated in placements.held
         ],
-        "unmade": msgspec.to_builtins(unmade),
+        "preempted": msgspec.to_builtins(run.preempted),
+        "unmade": msgspec.to_builtins(run.inputs.unmade),
     }

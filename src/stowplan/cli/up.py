@@ -61,7 +61,7 @@ _OF_SCHEDULER: Final = ("config_path", "legacy_config")
 @click.option("--seed", type=int, default=None, help="Draw names and ties from this, so that a run can be repeated.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.SECONDS,
     default=300.0,
     show_default=True,
     help="Most seconds that --once waits.",
@@ -107,6 +107,7 @@ def _refuse(ctx: click.Context, names: Collection[str], why: str) -> None:
 
 
 def _run(given: Mapping[str, Any]) -> None:
+    from stowplan.app import process
     from stowplan.cli.up_views import LogStream, PlainView, ScreenView, is_terminal
     from stowplan.local import up
 
@@ -114,6 +115,7 @@ def _run(given: Mapping[str, Any]) -> None:
     view = screen if screen is not None else PlainView()
     logging = _logging(LogStream(screen.console) if screen is not None else None)
     try:
+        process.return_large_blocks()
         _until_done(up.run(_options(given, logging), view), given)
     finally:
         view.close()
@@ -157,6 +159,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
     from stowplan.local.cluster import ClusterOptions
     from stowplan.local.initial_objects import InitialObjects
     from stowplan.local.up import UpOptions
+    from stowplan.web.page import page_of
 
     names = ("bind_address", "port", "token", "cert", "key", "client_ca", "allow_host")
     endpoint = ApiEndpoint(*(given[name] for name in names))
@@ -171,6 +174,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
         given["audit_log"],
         frozenset(given["without"]),
         given["authorization"] == "rbac",
+        None if given["once"] else page_of,
     )
     return UpOptions(
         cluster,
@@ -210,8 +214,11 @@ def _write_table(decided: Decided) -> None:
     for word, verdicts in _groups(outcome):
         for verdict in verdicts:
             click.echo(f"{word} {verdict.pod}: {verdict.message}")
+    output.write_preempted(outcome.preempted)
+    evicted = {one.pod for one in outcome.preempted}
     for pod in outcome.gone:
-        click.echo(f"gone {pod}: preempted, or deleted by its owner")
+        if pod not in evicted:
+            click.echo(f"gone {pod}: deleted by its owner")
     output.write_unmade(outcome.unmade)
     count = sum(map(len, (outcome.placements, *(verdicts for _, verdicts in _groups(outcome)))))
     click.echo(f"{len(outcome.placements)} of {count} pending pods placed")

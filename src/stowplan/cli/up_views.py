@@ -21,7 +21,7 @@ from stowplan.cli.output import counted, shown
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH
 
 if TYPE_CHECKING:
-    from stowplan.local.cluster import LocalCluster
+    from stowplan.local.cluster import EmbeddedCluster
     from stowplan.local.up import Activity, RecentPlacement
 
 _GATES = b'"schedulingGates"'
@@ -48,7 +48,7 @@ class PlainView:
             click.echo(f"{title}: {total}", err=True)
         yield lambda: None
 
-    def opened(self, cluster: LocalCluster, kubeconfig: Path | None) -> None:
+    def opened(self, cluster: EmbeddedCluster, kubeconfig: Path | None) -> None:
         click.echo(introduction(cluster, kubeconfig))
 
     def show(self, activity: Activity) -> None:
@@ -84,7 +84,7 @@ class ScreenView(PlainView):
             task = progress.add_task(title, total=total or None)
             yield lambda: progress.advance(task)
 
-    def opened(self, cluster: LocalCluster, kubeconfig: Path | None) -> None:
+    def opened(self, cluster: EmbeddedCluster, kubeconfig: Path | None) -> None:
         self.console.print(introduction(cluster, kubeconfig), markup=False)
         self._live = Live(console=self.console, auto_refresh=False, transient=False)
         self._live.start()
@@ -113,7 +113,7 @@ class LogStream:
         """Nothing is held back."""
 
 
-def introduction(cluster: LocalCluster, kubeconfig: Path | None) -> str:
+def introduction(cluster: EmbeddedCluster, kubeconfig: Path | None) -> str:
     """Say where the cluster is and what to try: commands that work as they stand there."""
     nodes, pods = len(cluster.api.store.list(cluster.nodes)), len(cluster.api.store.list(cluster.pods))
     lines = [f"A cluster of {counted(nodes, 'node')} and {counted(pods, 'pod')} is up at {cluster.access.server}", ""]
@@ -122,11 +122,12 @@ def introduction(cluster: LocalCluster, kubeconfig: Path | None) -> str:
         for number, command in enumerate(commands(cluster, kubeconfig)):
             lines.append(f"  {'' if number else 'try':<10}  {command}")
     if cluster.has_scheduler:
+        lines.append(f"  page        {cluster.access.scheduler}/")
         lines.append(f"  metrics     {cluster.access.scheduler}/metrics")
     return "\n".join((*lines, "", "Ctrl-C ends it.", ""))
 
 
-def commands(cluster: LocalCluster, kubeconfig: Path) -> Iterator[str]:
+def commands(cluster: EmbeddedCluster, kubeconfig: Path) -> Iterator[str]:
     """Return what there is to try, written as it works in this folder and on this machine."""
     where = shlex.quote(shown(kubeconfig))
     if cluster.has_scheduler:
@@ -141,7 +142,7 @@ def commands(cluster: LocalCluster, kubeconfig: Path) -> Iterator[str]:
         yield f"kubectl --kubeconfig {where} get pods -A -o wide"
 
 
-def _example(cluster: LocalCluster) -> str:
+def _example(cluster: EmbeddedCluster) -> str:
     """Name a pod to ask about, if there is one: the first that waits for no gate, of which there is little to say."""
     pods = sorted((_GATES in stored.body, stored.key) for stored in cluster.api.store.list(cluster.pods))
     return "/".join(pods[0][1]) if pods else ""

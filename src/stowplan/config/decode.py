@@ -10,13 +10,14 @@ import base64
 import binascii
 import math
 import re
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
 from stowplan.config import schema
 from stowplan.config.declarations import Declarations, PluginArgs, args_type_of, camel
 from stowplan.config.document import Document, Json, JsonObject, Number, name_of, plain, sound
-from stowplan.config.errors import ConfigError
+from stowplan.config.errors import ConfigError, suggestion
 from stowplan.config.legacy import FLAG, OLDER_VERSIONS
 from stowplan.config.schema import GROUP, KIND, VERSION
 from stowplan.config.types import Configuration
@@ -28,8 +29,18 @@ _STRICT = "strict decoding error: "
 _INTEGER = re.compile(r"-?[0-9]{1,25}")
 _FLOAT32_LARGEST = 3.4028235677973366e38
 _MOST_FAULTS = 100
+_MOST_REMEDIES = 3
+_WRITE_KIND = f"write apiVersion: {GROUP}/{VERSION} and kind: {KIND}"
 
 _unreadable = partial(ConfigError, "decode")
+
+
+class StrictFault(NamedTuple):
+    """A field that is unknown or there twice, and what to do about it where upstream's words do not say."""
+
+    text: str
+    field: str = ""
+    remedy: str = ""
 
 
 class Identity(NamedTuple):
@@ -51,14 +62,14 @@ def decode(document: Document, known: Declarations, absent: frozenset[str] = fro
     """
     identity = _identify(document.root, None)
     if not identity.kind:
-        raise _unreadable(f"Object 'Kind' is missing in '{document.text}'")
+        raise _unreadable(f"Object 'Kind' is missing in '{document.text}'", remedy=_WRITE_KIND)
     if not identity.version:
-        raise _unreadable(f"Object 'apiVersion' is missing in '{document.text}'")
-    fields, faults = read(_record_of(identity, known, absent), document.root)
+        raise _unreadable(f"Object 'apiVersion' is missing in '{document.text}'", remedy=_WRITE_KIND)
+    fields, faults = read(_record_of(identity, known, _WRITE_KIND, absent), document.root)
     if identity.kind == KIND:
-        faults = [*document.yaml_faults, *faults, *_decode_arguments(fields, known)]
+        faults = [*map(StrictFault, document.yaml_faults), *faults, *_decode_arguments(fields, known)]
     if faults:
-        raise _unreadable(_STRICT + ", ".join(faults))
+        raise _strict(faults)
     if identity.kind != KIND:
         raise _unreadable(f"couldn't decode as {KIND}, got {identity.group_version}, Kind={identity.kind}: ")
     return fields
@@ -68,8 +79,19 @@ def decode_arguments(args_type: type[PluginArgs], written: Json) -> dict[str, An
     """Read the arguments of one plugin, whatever kind they say they are; give their fields, or raise ConfigError."""
     fields, faults = read(schema.record_of(args_type), written)
     if faults:
-        raise _unreadable(_STRICT + ", ".join(faults))
+        raise _strict(faults)
     return fields
+
+
+def _strict(faults: list[StrictFault]) -> ConfigError:
+    """Return the error of all faults; of several, the remedies of the first say which field each is for."""
+    helped = [fault for fault in faults if fault.remedy][:_MOST_REMEDIES]
+    remedies = [fault.remedy if len(faults) == 1 else f"{fault.field}: {fault.remedy}" for fault in helped]
+    return _unreadable(_joined(faults), remedy="; ".join(remedies))
+
+
+def _joined(faults: Iterable[StrictFault]) -> str:
+    return _STRICT + ", ".join(fault.text for fault in faults)
 
 
 def _identify(root: Json, assumed: Identity | None) -> Identity:
@@ -90,7 +112,10 @@ def _identify(root: Json, assumed: Identity | None) -> Identity:
     return Identity(group, version, said["kind"] or (assumed.kind if assumed else ""))
 
 
-def _record_of(identity: Identity, known: Declarations, absent: frozenset[str] = frozenset()) -> schema.Record:
+def _record_of(
+    identity: Identity, known: Declarations, remedy: str, absent: frozenset[str] = frozenset()
+) -> schema.Record:
+    """Return what a document of this kind may hold; raise ConfigError with the remedy if there is no such kind."""
     if (identity.group, identity.version) == (GROUP, VERSION):
         if identity.kind == KIND:
             return schema.record_of(Configuration, frozenset(map(camel, absent)))
@@ -98,31 +123,32 @@ def _record_of(identity: Identity, known: Declarations, absent: frozenset[str] =
             if one.args_type is not None and one.args_type.__name__ == identity.kind:
                 return schema.record_of(one.args_type)
     problem = f'no kind "{identity.kind}" is registered for version "{identity.group_version}"'
-    raise _unreadable(problem, remedy=_remedy_for(identity))
+    raise _unreadable(problem, remedy=_older(identity) or remedy)
 
 
-def _remedy_for(identity: Identity) -> str:
+def _older(identity: Identity) -> str:
     if identity.group != GROUP or identity.version not in OLDER_VERSIONS:
         return ""
     return f"{identity.version} is gone: write {GROUP}/{VERSION}, or give {FLAG} to have the file converted"
 
 
-def _decode_arguments(fields: dict[str, Any], known: Declarations) -> list[str]:
+def _decode_arguments(fields: dict[str, Any], known: Declarations) -> list[StrictFault]:
     """Read the arguments of every plugin in place; give the strict faults found in them."""
-    faults: list[str] = []
+    faults: list[StrictFault] = []
     for index, profile in enumerate(fields.get("profiles", ())):
         for place, given in enumerate(profile.get("pluginConfig", ())):
             path = f"profiles[{index}].pluginConfig[{place}]"
             where = f"decoding .{path}"
             try:
-                faults += [f"{where}: {_STRICT}{fault}" for fault in _decode_plugin_arguments(given, known)]
+                found = _decode_plugin_arguments(given, known)
+                faults += [fault._replace(text=f"{where}: {_STRICT}{fault.text}") for fault in found]
             except ConfigError as error:
                 field = f"{path}.args.{error.field}" if error.field else ""
                 raise _unreadable(f"{where}: {error.message}", field, error.remedy) from None
     return faults
 
 
-def _decode_plugin_arguments(given: dict[str, Any], known: Declarations) -> list[str]:
+def _decode_plugin_arguments(given: dict[str, Any], known: Declarations) -> list[StrictFault]:
     """Read the arguments of a plugin that declares them by their schema; those of any other stay what they are."""
     name, raw = given.get("name", ""), given.get("args")
     args_type = args_type_of(name, known)
@@ -133,7 +159,7 @@ def _decode_plugin_arguments(given: dict[str, Any], known: Declarations) -> list
     reading = f"decoding args for plugin {name}"
     try:
         identity = _identify(raw, wanted)
-        args, faults = read(_record_of(identity, known), raw)
+        args, faults = read(_record_of(identity, known, f"write kind: {wanted.kind}, or leave both out"), raw)
     except ConfigError as error:
         raise _unreadable(f"{reading}: {error.message}", error.field, error.remedy) from None
     if identity.kind != wanted.kind:
@@ -141,7 +167,7 @@ def _decode_plugin_arguments(given: dict[str, Any], known: Declarations) -> list
             f"args for plugin {name} were not of type {wanted.kind}.{GROUP}, got {identity.kind}.{identity.group}"
         )
     given["args"] = args
-    return [f"{reading}: {_STRICT}{', '.join(faults)}"] if faults else []
+    return [faults[0]._replace(text=f"{reading}: {_joined(faults)}")] if faults else []
 
 
 class FieldPath(NamedTuple):
@@ -159,14 +185,14 @@ class FieldPath(NamedTuple):
         return self._replace(path=f"{self.path}[{index}]")
 
 
-def read(record: schema.Record, value: Json) -> tuple[dict[str, Any], list[str]]:
+def read(record: schema.Record, value: Json) -> tuple[dict[str, Any], list[StrictFault]]:
     """Read a whole object; give its fields and the strict faults, or raise ConfigError at the first wrong type."""
-    faults: list[str] = []
+    faults: list[StrictFault] = []
     found = _read(record, value, FieldPath(), faults)
     return found or {}, list(dict.fromkeys(faults))[:_MOST_FAULTS]
 
 
-def _read(kind: schema.FieldType, value: Json, place: FieldPath, faults: list[str]) -> Any:
+def _read(kind: schema.FieldType, value: Json, place: FieldPath, faults: list[StrictFault]) -> Any:
     if value is None and not (isinstance(kind, schema.Scalar) and not kind.may_be_null):
         return None
     match kind:
@@ -183,7 +209,7 @@ def _read(kind: schema.FieldType, value: Json, place: FieldPath, faults: list[st
             return _scalar(kind, value, place)
 
 
-def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[str]) -> dict[str, Any]:
+def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[StrictFault]) -> dict[str, Any]:
     if not isinstance(value, JsonObject):
         raise _mismatch(kind, value, place)
     found: dict[str, Any] = {}
@@ -191,10 +217,10 @@ def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[str
     for name, each in value.members:
         at = place.field(kind.short_name, name)
         if name not in kind.fields:
-            faults.append(f'unknown field "{at.path}"')
+            faults.append(StrictFault(f'unknown field "{at.path}"', at.path, suggestion(name, kind.fields)))
             continue
         if name in seen:
-            faults.append(f'duplicate field "{at.path}"')
+            faults.append(StrictFault(f'duplicate field "{at.path}"'))
         seen.add(name)
         result = _read(kind.fields[name], each, at, faults)
         if result is not None:
@@ -202,13 +228,13 @@ def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[str
     return found
 
 
-def _text_map(kind: schema.TextMap, value: Json, place: FieldPath, faults: list[str]) -> dict[str, str]:
+def _text_map(kind: schema.TextMap, value: Json, place: FieldPath, faults: list[StrictFault]) -> dict[str, str]:
     if not isinstance(value, JsonObject):
         raise _mismatch(kind, value, place)
     found: dict[str, str] = {}
     for name, each in value.members:
         if name in found:
-            faults.append(f'duplicate field "{place.path}.{name}"')
+            faults.append(StrictFault(f'duplicate field "{place.path}.{name}"'))
         found[name] = _read(schema.text(), each, place, faults) or ""
     return found
 

@@ -23,13 +23,15 @@ class ConfigError(Exception):
     `stage` is `decode` (the text is not a KubeSchedulerConfiguration), `validate` (a field has a value that is not
     allowed) or `construct` (the profiles ask for plugins that do not exist or do not go together). `message` is in
     upstream's words; where those do not say which field is meant, the text of the exception puts it in front, and
-    where they do not say what to do, it adds the `remedy`.
+    where they do not say what to do, it adds the `remedy`. `source` says which configuration it is, where only the
+    caller knows.
     """
 
-    def __init__(self, stage: Stage, message: str, field: str = "", remedy: str = "") -> None:
-        super().__init__(f"{field}{': ' if field else ''}{message}{'; ' if remedy else ''}{remedy}")
+    def __init__(self, stage: Stage, message: str, field: str = "", remedy: str = "", source: str = "") -> None:
+        where = "".join(f"{part}: " for part in (source, field) if part)
+        super().__init__(f"{where}{message}{'; ' if remedy else ''}{remedy}")
         self.stage: Stage = stage
-        self.message, self.field, self.remedy = message, field, remedy
+        self.message, self.field, self.remedy, self.source = message, field, remedy, source
 
 
 def invalid(path: str, value: object, why: str) -> str:

@@ -15,6 +15,7 @@ import msgspec
 
 from stowplan.app import live
 from stowplan.app.configuration import FileSource, configure
+from stowplan.app.endpoints import PageOf
 from stowplan.app.options import RunOptions
 from stowplan.app.process import now, steady_clock
 from stowplan.app.reload import RejectedConfiguration
@@ -88,9 +89,11 @@ class ClusterOptions:
     without: frozenset[Part] = frozenset()
     #: Whether roles and bindings decide what users may do; without, everybody may do everything.
     has_rbac: bool = False
+    #: What makes the page that shows it; None for none.
+    page_of: PageOf | None = None
 
 
-class LocalCluster:
+class EmbeddedCluster:
     """One cluster. `start` lets everything but the scheduler work, `schedule` that too."""
 
     access: Access
@@ -179,7 +182,7 @@ class LocalCluster:
 
     async def _show_pages(self) -> None:
         options = api_endpoint.server_options(self._entrance, USUAL_PORT, ServerOptions(limits=PAGE_LIMITS))
-        self._pages = await serve_pages(self.scheduler.pages(self._options.logging), options)
+        self._pages = await serve_pages(self.scheduler.pages(self._options.logging, self._options.page_of), options)
         beside = f"{self.access.server.rpartition(':')[0]}:{self._pages.port}"
         self.access = replace(self.access, scheduler=beside)
 

@@ -1,29 +1,33 @@
 """The cluster that files describe, as an API server and its controllers would have it before anybody schedules.
 
 What is written by hand goes in as new: checked field by field, completed, admitted. What a server has seen (a dump) is
-taken over as it was. Workloads make their pods. No pod runs and nothing ever goes, so that what is read stays true.
+taken over as it was. Workloads make their pods. No pod runs and nothing ever goes, so that what is read stays true: but
+for pods that are evicted, in whose place workloads make others.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from stowplan.app.process import now
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
+from stowplan.embedded.informers.metadata import find_resource
+from stowplan.embedded.objects.resource import Resource
 from stowplan.embedded.registry.api import Api
 from stowplan.embedded.storage import conversion
 from stowplan.embedded.storage.catalogue import Catalogue
 from stowplan.embedded.storage.store import Store
+from stowplan.embedded.storage.stored import Stored
 from stowplan.local import initial_objects
 from stowplan.local.apply import Applier
 from stowplan.local.components import Components
 from stowplan.local.initial_objects import LoadedObjects
-from stowplan.local.manifests import Manifest, ManifestError
+from stowplan.local.manifests import Manifest, ManifestError, in_order
 from stowplan.local.manifests import read as read_manifests
 from stowplan.local.outcome import Shortfall, find_shortfalls
 from stowplan.model import decode
@@ -34,6 +38,15 @@ from stowplan.model.pod_group import OWN_GROUP
 
 #: Names are drawn from it, so that the pods of a workload are called the same each time.
 _SEED: Final = 0
+#: What decides how a pod comes out of the API. Quotas do not: nobody counts here what they have left.
+_ADMITTING: Final = (
+    ("v1", "Namespace"),
+    ("v1", "LimitRange"),
+    ("v1", "ServiceAccount"),
+    ("node.k8s.io/v1", "RuntimeClass"),
+    ("scheduling.k8s.io/v1", "PriorityClass"),
+    ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+)
 #: What says nothing about where pods go.
 _LEFT_OUT: Final = frozenset({"Binding", "Event", "Lease"})
 
@@ -49,6 +62,8 @@ class FileCluster:
     unmade: tuple[Shortfall, ...] = ()
     #: What is good to know of it.
     notes: list[str] = field(default_factory=list)
+    #: The server that has it; None if it was not read from files.
+    api: Api | None = None
 
     @property
     def pending(self) -> list[Pod]:
@@ -64,17 +79,57 @@ class FileCluster:
             case _:
                 self.others.append(one)
 
+    def evict(self, pods: Sequence[Pod]) -> Replaced:
+        """Delete pods; return what controllers have made in their place, and what went with them."""
+        for pod in pods:
+            self.pods.pop(pod.key, None)
+        # A pod that nobody has made is not made again: controllers need not be bothered.
+        if self.api is None or not any(one.controller for pod in pods for one in pod.metadata.owner_references):
+            return Replaced()
+        return asyncio.run(self._replace(self.api, pods))
+
+    async def _replace(self, api: Api, pods: Sequence[Pod]) -> Replaced:
+        known = _uids(api)
+        resource = find_resource(api, "v1", "Pod")
+        for pod in pods:
+            api.delete(resource, pod.namespace, pod.name, {"gracePeriodSeconds": 0})
+        async with _controllers(api) as rest:
+            await rest.quiet()
+        made = tuple(_objects(api, (), lambda stored: stored.uid not in known))
+        gone = known - _uids(api)
+        removed = tuple(one for one in self.others if one.metadata.uid in gone)
+        self.others = [one for one in self.others if one.metadata.uid not in gone]
+        for one in made:
+            self.add(one)
+        self.unmade = find_shortfalls(api)
+        return Replaced(made, removed)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """What follows when pods are evicted: objects that are made in their place, and others that go with them."""
+
+    made: tuple[Any, ...] = ()
+    removed: tuple[Any, ...] = ()
+
 
 def read(paths: Sequence[str], gates: FeatureGates = DEFAULT_GATES) -> FileCluster:
     """Read files and folders, and make of them what a server would. Raise SourceError if it would refuse them."""
-    return asyncio.run(_read(paths, gates))
+    return make(read_manifests(paths), gates)
 
 
-async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
-    found = FileCluster()
-    api = Api(Store(), Catalogue(gates.release, gates.on), now, random.Random(_SEED).getrandbits)
+def make(manifests: Sequence[Manifest], gates: FeatureGates = DEFAULT_GATES, seed: int = _SEED) -> FileCluster:
+    """Make of manifests what a server would. Raise SourceError if it would refuse them.
+
+    Names and uids are drawn from the seed; what is made apart and then put together needs another one.
+    """
+    return asyncio.run(_make(in_order(manifests), gates, seed))
+
+
+async def _make(manifests: Sequence[Manifest], gates: FeatureGates, seed: int) -> FileCluster:
+    api = Api(Store(), Catalogue(gates.release, gates.on), now, random.Random(seed).getrandbits)
+    found = FileCluster(api=api)
     progress = _Quietly(found.notes)
-    manifests = read_manifests(paths)
     _refuse_twins(manifests)
     ours = [one for one in manifests if _is_only_ours(api, one)]
     served = [one for one in manifests if one not in ours]
@@ -84,18 +139,38 @@ async def _read(paths: Sequence[str], gates: FeatureGates) -> FileCluster:
     _note_leftovers(applier, served, found.notes)
     contents = _contents(served)
     initial_objects.put_copied(applier, contents, progress)
-    rest = Components(api, None, is_still=True)
-    broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    rest.start(broken)
-    try:
+    async with _controllers(api) as rest:
         await initial_objects.put_new(applier, contents, progress, rest.quiet)
         await rest.quiet()
-    finally:
-        await rest.stop()
     found.unmade = find_shortfalls(api)
     for one in (*map(_decoded, ours), *_objects(api, manifests)):
         found.add(one)
     return found
+
+
+def admitting_objects(found: FileCluster) -> list[Any]:
+    """Return the objects of a cluster that decide how pods come out which are made in it."""
+    if found.api is None:
+        return []
+    resources = [(one, found.api.catalogue.of_kind(*one)) for one in _ADMITTING]
+    return [
+        {**conversion.to_serve(resource, stored), "apiVersion": version, "kind": kind}
+        for (version, kind), resource in resources
+        if resource is not None
+        for stored in found.api.store.list(resource)
+    ]
+
+
+@asynccontextmanager
+async def _controllers(api: Api) -> AsyncIterator[Components]:
+    """Let controllers work for a while."""
+    rest = Components(api, None, is_still=True)
+    broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    rest.start(broken)
+    try:
+        yield rest
+    finally:
+        await rest.stop()
 
 
 def _contents(manifests: Sequence[Manifest]) -> LoadedObjects:
@@ -132,7 +207,7 @@ def _note_leftovers(applier: Applier, manifests: Sequence[Manifest], notes: list
         if applier.is_from_a_server(one) and applier.is_served(one):
             # Of another version, perhaps: what is not known here cannot count, but need not be a mistake.
             notes += [f"{one.title}: {told} is left out" for told in applier.unknown_fields(one)]
-        if one.kind == "CronJob":
+        if one.kind == "CronJob" and not applier.is_from_a_server(one):
             notes.append(f"{one.title}: makes no pods before its time comes; give a Job to see where they go")
 
 
@@ -164,18 +239,29 @@ def _decoded_from_api(obj: Any) -> Any:
         raise ManifestError(str(error)) from None
 
 
-def _objects(api: Api, manifests: Sequence[Manifest]) -> Iterator[Any]:
+def _objects(
+    api: Api, manifests: Sequence[Manifest], is_wanted: Callable[[Stored], bool] = lambda stored: True
+) -> Iterator[Any]:
     """Return what scheduling reads, pods in the order of the files, those of workloads behind them."""
     order = {_key(one.content): number for number, one in enumerate(manifests) if one.kind in ("Pod", "Node")}
-    for version, kind in KINDS:
-        resource = api.catalogue.of_kind(version, kind)
-        if resource is None or kind in _LEFT_OUT:
-            continue
+    for kind, resource in _resources(api):
         found = sorted(
-            (conversion.to_serve(resource, stored) for stored in api.store.list(resource)),
+            (conversion.to_serve(resource, stored) for stored in api.store.list(resource) if is_wanted(stored)),
             key=lambda obj: (order.get(_key(obj), len(order)), obj["metadata"]["name"]),
         )
         yield from (_decoded_from_api({**obj, "kind": kind}) for obj in found)
+
+
+def _resources(api: Api) -> Iterator[tuple[str, Resource]]:
+    """Return the resources that scheduling reads, each with its kind."""
+    for version, kind in KINDS:
+        resource = api.catalogue.of_kind(version, kind)
+        if resource is not None and kind not in _LEFT_OUT:
+            yield kind, resource
+
+
+def _uids(api: Api) -> set[str]:
+    return {stored.uid for _, resource in _resources(api) for stored in api.store.list(resource)}
 
 
 def _key(content: Any) -> tuple[str, str, str]:

@@ -226,6 +226,11 @@ def make_nodes(shapes: NodeShapes, total: int) -> Iterator[Object]:
             yield _node(shape, f"{shape.name}-{number + 1:0{digits}}", shapes.zones[number % len(shapes.zones)])
 
 
+def node_of_shape(shapes: NodeShapes, name: str) -> Object | None:
+    """Make one node of a shape, in the first zone; None if there is no shape of that name."""
+    return next((_node(shape, name, shapes.zones[0]) for shape in shapes.shapes if shape.name == name), None)
+
+
 def split(shapes: tuple[NodeShape, ...], total: int) -> list[int]:
     """Return how many nodes there are of each shape; what does not divide evenly goes to the first ones."""
     remaining = max(0, total - sum(shape.count or 0 for shape in shapes))

@@ -19,7 +19,7 @@ from stowplan.app.process import now
 from stowplan.kube import credentials
 from stowplan.kube.client import ApiRequest, Client, ClientSettings
 from stowplan.kube.credentials import CredentialsError
-from stowplan.kube.errors import ApiError, RequestError
+from stowplan.kube.errors import FORBIDDEN, ApiError, RequestError
 from stowplan.model import json_values
 from stowplan.model import manifests as manifest_text
 from stowplan.model.json_values import MalformedObject
@@ -60,6 +60,15 @@ _COPIED: Final = (
     ("batch/v1", "cronjobs", "jobs"),
     ("policy/v1", "poddisruptionbudgets"),
     ("v1", "pods"),
+)
+#: What scheduling reads of clusters that have it: groups of pods, rules that taint devices.
+_PERHAPS: Final = (
+    ("scheduling.k8s.io/v1beta1", "podgroups"),
+    ("scheduling.k8s.io/v1alpha2", "podgroups"),
+    ("scheduling.k8s.io/v1alpha3", "compositepodgroups"),
+    ("scheduling.x-k8s.io/v1alpha1", "podgroups"),
+    ("resource.k8s.io/v1", "devicetaintrules"),
+    ("resource.k8s.io/v1beta2", "devicetaintrules"),
 )
 
 
@@ -133,12 +142,13 @@ def _files(path: str) -> list[str]:
 def _objects(path: str) -> Iterator[Manifest]:
     try:
         for content in manifest_text.read(read_text(path)):
-            yield Manifest(path, _checked(path, content))
+            yield Manifest(path, checked(path, content))
     except MalformedObject as error:
         raise ManifestError(f"{path}: {error}") from None
 
 
-def _checked(path: str, content: Any) -> Mapping[str, Any]:
+def checked(path: str, content: Any) -> Mapping[str, Any]:
+    """Return what is written if it is an object; raise ManifestError if not."""
     if not isinstance(content, Mapping):
         raise ManifestError(f"{path}: expected objects, got {type(content).__name__}; write apiVersion, kind, metadata")
     for field in ("apiVersion", "kind"):
@@ -156,7 +166,7 @@ async def read_copy(path: str, tell: Callable[[str], None]) -> list[Manifest]:
     """Read the objects of another cluster; `tell` hears what is left out. Raise SourceError if there is no way."""
     text = read_text(path)
     if _is_kubeconfig(text):
-        return await _from_cluster(path, tell)
+        return await read_cluster(path, tell)
     found = read([path])
     left = sorted({one.kind for one in found if one.kind in _NOT_COPIED})
     if left:
@@ -170,9 +180,15 @@ def _is_kubeconfig(text: str) -> bool:
     return "kind: Config" in lines and any(line.startswith("clusters:") for line in lines)
 
 
-async def _from_cluster(path: str, tell: Callable[[str], None]) -> list[Manifest]:
+async def read_cluster(
+    path: str, tell: Callable[[str], None], *, context: str = "", has_all: bool = False
+) -> list[Manifest]:
+    """Read the objects of a live cluster; without a kubeconfig, of the one we run in. Raise SourceError if it fails.
+
+    With `has_all` also those that scheduling reads only of some clusters.
+    """
     try:
-        found = await credentials.load(path, os.environ, now)
+        found = await credentials.load(path, os.environ, now, context=context)
     except CredentialsError as error:
         raise ManifestError(str(error)) from None
     client = Client(found, ClientSettings(USER_AGENT, qps=-1))
@@ -181,6 +197,9 @@ async def _from_cluster(path: str, tell: Callable[[str], None]) -> list[Manifest
         for version, *plurals in _COPIED:
             for plural in plurals:
                 listed += await _list(client, version, plural, tell)
+        for version, plural in _PERHAPS if has_all else ():
+            # Most clusters have none of it, which is not worth a word.
+            listed += await _list(client, version, plural, tell, is_expected=False)
         return listed
     except RequestError as error:
         raise ManifestError(f"{path}: {error.describe()}") from None
@@ -188,7 +207,9 @@ async def _from_cluster(path: str, tell: Callable[[str], None]) -> list[Manifest
         await client.close()
 
 
-async def _list(client: Client, version: str, plural: str, tell: Callable[[str], None]) -> list[Manifest]:
+async def _list(
+    client: Client, version: str, plural: str, tell: Callable[[str], None], *, is_expected: bool = True
+) -> list[Manifest]:
     collection = f"/{'apis' if '/' in version else 'api'}/{version}/{plural}"
     found: list[Manifest] = []
     parameters = {"limit": str(_PAGE)}
@@ -199,7 +220,8 @@ async def _list(client: Client, version: str, plural: str, tell: Callable[[str],
         except ApiError as error:
             if not error.is_unavailable:
                 raise
-            tell(f"{collection} is left out: {error.message}")
+            if is_expected or error.code == FORBIDDEN:
+                tell(f"{collection} is left out: {error.message}")
             return found
         items, kind = page.get("items") or (), page["kind"].removesuffix("List")
         found += [Manifest(collection, {**item, "apiVersion": version, "kind": kind}) for item in items]

@@ -36,6 +36,14 @@ class Placement(msgspec.Struct, frozen=True):
     node: str
 
 
+class Preempted(msgspec.Struct, frozen=True):
+    """A pod that was evicted, from which node, and for which pod or group."""
+
+    pod: str
+    node: str
+    by: str
+
+
 class Shortfall(msgspec.Struct, frozen=True):
     """A workload that lacks pods because the API refused them, say for a quota; no pod tells of that."""
 
@@ -59,6 +67,8 @@ class ClusterOutcome(msgspec.Struct, frozen=True):
     others: tuple[Unplaced, ...] = ()
     #: Pods that were not decided on in time.
     undecided: tuple[Unplaced, ...] = ()
+    #: Pods that had a node and were evicted, in that order; what made them may have made others since.
+    preempted: tuple[Preempted, ...] = ()
     #: Pods that were there and are not any more: preempted, or deleted by those who made them.
     gone: tuple[str, ...] = ()
     #: Workloads whose pods the API refused, so that they are not even pending.

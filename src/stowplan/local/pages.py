@@ -22,7 +22,7 @@ from stowplan.embedded.http.origin import HEADERS, OwnOrigin
 from stowplan.embedded.http.server import ServerOptions
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.serving.authentication import MASTERS, AccessRequest, AccessReview, DelegatedAuthenticator, UserInfo
-from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, Guard
+from stowplan.serving.authorization import OPEN_PATHS, AccessSettings, DelegatedAuthorizer, Guard
 from stowplan.serving.responses import Handler
 from stowplan.serving.routes import Pages
 from stowplan.serving.server import connection_log
@@ -52,8 +52,7 @@ class PagesServer:
 async def serve_pages(pages: Pages, options: ServerOptions) -> PagesServer:
     """Serve on the port that is asked for, or on a free one if that is taken."""
     door = _OriginCheck(OwnOrigin(options.scheme, options.host, options.names))
-    app = web.Application(middlewares=[count_as_busy, door.admit, make_guard(options.token).admit])
-    app.add_routes(pages.routes())
+    app = pages.application(count_as_busy, door.admit, make_guard(options.token, pages.open_paths).admit)
     runner = web.AppRunner(
         app,
         access_log=None,
@@ -106,10 +105,10 @@ class _OriginCheck:
         return await handler(request)
 
 
-def make_guard(token: str) -> Guard:
+def make_guard(token: str, open_paths: tuple[str, ...] = ()) -> Guard:
     """Let in those who have the token; without one, everybody."""
     reviewer = TokenHolder(token)
-    settings = AccessSettings() if token else AccessSettings(always_allowed_paths=("/*",))
+    settings = AccessSettings((*OPEN_PATHS, *open_paths) if token else ("/*",))
     return Guard(
         DelegatedAuthenticator(time.monotonic, reviewer=reviewer),
         DelegatedAuthorizer(time.monotonic, settings, reviewer),

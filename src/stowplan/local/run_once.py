@@ -18,12 +18,14 @@ import msgspec
 from stowplan.app.inspection import ExplainQuery, Inspection, as_text
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
+from stowplan.engine.ports import Report, VictimsChosen
 from stowplan.framework.gangs import group_gates
 from stowplan.framework.profile import Profile
-from stowplan.local.cluster import LocalCluster
+from stowplan.local.cluster import EmbeddedCluster
 from stowplan.local.manifests import ManifestError
-from stowplan.local.outcome import ClusterOutcome, Knowledge, find_shortfalls, key_of, outcome_of
+from stowplan.local.outcome import ClusterOutcome, Knowledge, Preempted, find_shortfalls, key_of, outcome_of
 from stowplan.local.up import UpOptions, View, open_cluster, published, told_to_stop, until_first
+from stowplan.model.pod import Pod
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.queue import SchedulingQueue
 
@@ -44,11 +46,13 @@ class Decided:
 async def run_once(options: UpOptions, view: View) -> Decided:
     """Bring up a cluster, see every pod decided on, and say what became of them."""
     cluster = await open_cluster(options, view)
+    victims = _Victims()
+    cluster.scheduler.listen(victims)
     try:
         before = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
         with told_to_stop() as stopped, published(options, cluster), view.stage("scheduling pods", 0):
             await until_first(cluster, _decide(cluster, options.timeout_seconds), stopped.wait())
-        outcome = _outcome(cluster, before)
+        outcome = msgspec.structs.replace(outcome_now(cluster, before), preempted=victims.gone_from(cluster))
         if outcome.is_about_nothing and not cluster.has_data:
             # Most likely the manifests are not those that were meant: green would say that all is well.
             raise ManifestError("nothing to schedule: no pod waits in the cluster; give manifests of pods or workloads")
@@ -57,22 +61,42 @@ async def run_once(options: UpOptions, view: View) -> Decided:
         await cluster.close()
 
 
-async def _decide(cluster: LocalCluster, timeout_seconds: float) -> None:
+class _Victims:
+    """Remembers who was to be evicted, for whom, and from where."""
+
+    def __init__(self) -> None:
+        self._chosen: dict[str, Preempted] = {}
+
+    def __call__(self, report: Report) -> None:
+        if isinstance(report, VictimsChosen):
+            subject = report.pod
+            by = subject.key if isinstance(subject, Pod) else str(subject.group_key)
+            for victim in report.pods:
+                self._chosen[victim.uid] = Preempted(victim.key, victim.node_name or report.node_name, by)
+
+    def gone_from(self, cluster: EmbeddedCluster) -> tuple[Preempted, ...]:
+        """Return those who are gone: one that was only on its way is turned back, and waits again."""
+        there = {stored.uid for stored in cluster.api.store.list(cluster.pods)}
+        return tuple(told for uid, told in self._chosen.items() if uid not in there)
+
+
+async def _decide(cluster: EmbeddedCluster, timeout_seconds: float) -> None:
     """Schedule until every pod is decided on, or the time is over."""
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_seconds):
             await cluster.schedule()
-            while not _is_settled(cluster):  # noqa: ASYNC110 (many places, none of which tells)
+            while not is_settled(cluster):  # noqa: ASYNC110 (many places, none of which tells)
                 await asyncio.sleep(_LOOK_AGAIN_SECONDS)
 
 
-def _is_settled(cluster: LocalCluster) -> bool:
+def is_settled(cluster: EmbeddedCluster) -> bool:
+    """Say whether there is nothing more to do; to be asked again and again, until it is so."""
     # Asked at every look: it counts them.
     is_quiet = cluster.components.is_quiet()
     return is_quiet and cluster.scheduler.is_idle and _is_running(cluster) and _is_seen(cluster)
 
 
-def _is_seen(cluster: LocalCluster) -> bool:
+def _is_seen(cluster: EmbeddedCluster) -> bool:
     """Say whether the scheduler knows every pod and node as it is now; of pods that have ended it need not."""
     watching = cluster.scheduler.replica.watching
     phase_at = cluster.pods.fields.index("status.phase")
@@ -85,7 +109,7 @@ def _is_seen(cluster: LocalCluster) -> bool:
     return True
 
 
-def _is_running(cluster: LocalCluster) -> bool:
+def _is_running(cluster: EmbeddedCluster) -> bool:
     """Say whether every bound pod has been taken on by a kubelet, and every pod that is to go has gone."""
     pods = cluster.pods
     node_at, phase_at = pods.fields.index("spec.nodeName"), pods.fields.index("status.phase")
@@ -103,7 +127,8 @@ def _is_going(metadata: Object) -> bool:
     return bool(metadata.get("deletionTimestamp")) and not metadata.get("finalizers")
 
 
-def _outcome(cluster: LocalCluster, before: dict[str, dict[str, Any]]) -> ClusterOutcome:
+def outcome_now(cluster: EmbeddedCluster, before: dict[str, dict[str, Any]]) -> ClusterOutcome:
+    """Say what became of the pods that had no node at first; `before` are the pods that were there."""
     placed_before = {pod["metadata"]["uid"] for pod in before.values() if pod["spec"].get("nodeName")}
     pods = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
     ours = [pod for pod in pods.values() if pod["metadata"]["uid"] not in placed_before]
@@ -138,7 +163,7 @@ def _why_gated(entry: QueuedPod) -> str:
     return ", ".join(reasons)
 
 
-async def _explain(cluster: LocalCluster, outcome: ClusterOutcome, options: UpOptions) -> dict[str, str]:
+async def _explain(cluster: EmbeddedCluster, outcome: ClusterOutcome, options: UpOptions) -> dict[str, str]:
     found, inspection = {}, Inspection(cluster.scheduler.replica)
     for unplaced in (*outcome.refused, *outcome.failed)[:MOST_EXPLAINED]:
         query = ExplainQuery(unplaced.pod, width=options.width)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from stowplan.app.clients import USER_AGENT, told_to
-from stowplan.app.endpoints import Health, pages_of
+from stowplan.app.endpoints import Health, PageOf, pages_of
 from stowplan.app.process import Tasks
 from stowplan.app.replica import KubeClients, Replica, ReplicaSettings
 from stowplan.embedded.http.answers import Respond
@@ -96,9 +96,9 @@ class LocalScheduler:
         await replica.close()
         await self._connections.close()
 
-    def pages(self, logging: Logging) -> Pages:
+    def pages(self, logging: Logging, page_of: PageOf | None) -> Pages:
         health = Health(lambda: self._is_ending, self.replica.watching.problem)
-        return pages_of(self._options, self.replica, health, logging)
+        return pages_of(self._options, self.replica, health, logging, page_of)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return self._tasks.start(self._precedence.behind(work))

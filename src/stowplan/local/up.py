@@ -24,7 +24,7 @@ from stowplan.app.process import Tasks
 from stowplan.engine.ports import Bound, Report
 from stowplan.local import api_endpoint, initial_objects
 from stowplan.local.apply import Applier
-from stowplan.local.cluster import ClusterOptions, LocalCluster
+from stowplan.local.cluster import ClusterOptions, EmbeddedCluster
 from stowplan.local.initial_objects import InitialObjects, Progress
 from stowplan.queue.entry import POOLED, Place
 
@@ -43,7 +43,7 @@ class View(Progress, Protocol):
     def every_seconds(self) -> float:
         """How often there is something to show, at most."""
 
-    def opened(self, cluster: LocalCluster, kubeconfig: Path | None) -> None:
+    def opened(self, cluster: EmbeddedCluster, kubeconfig: Path | None) -> None:
         """Hear that the cluster can be used."""
 
     def show(self, activity: Activity) -> None:
@@ -81,11 +81,11 @@ async def run(options: UpOptions, view: View) -> None:
         await cluster.close()
 
 
-async def open_cluster(options: UpOptions, view: View) -> LocalCluster:
+async def open_cluster(options: UpOptions, view: View) -> EmbeddedCluster:
     """Bring up the cluster with all that it begins with; nothing is scheduled yet."""
     if options.kubeconfig is not None:
         api_endpoint.check_kubeconfig_free(options.kubeconfig)
-    cluster = LocalCluster(options.cluster)
+    cluster = EmbeddedCluster(options.cluster)
     for note in api_endpoint.notes_on(options.cluster.endpoint):
         view.note(note)
     try:
@@ -102,7 +102,7 @@ async def open_cluster(options: UpOptions, view: View) -> LocalCluster:
         raise
 
 
-async def _show_until(stopped: asyncio.Event, cluster: LocalCluster, counter: ActivityCounter, view: View) -> None:
+async def _show_until(stopped: asyncio.Event, cluster: EmbeddedCluster, counter: ActivityCounter, view: View) -> None:
     loop = asyncio.get_running_loop()
     while not stopped.is_set():
         began = loop.time()
@@ -114,7 +114,7 @@ async def _show_until(stopped: asyncio.Event, cluster: LocalCluster, counter: Ac
     view.show(counter.count())
 
 
-async def until_first(cluster: LocalCluster, *works: Coroutine[Any, Any, Any]) -> None:
+async def until_first(cluster: EmbeddedCluster, *works: Coroutine[Any, Any, Any]) -> None:
     """Wait until one of several works is done, and stop the others; raise what made it or the cluster break."""
     tasks: list[asyncio.Future[Any]] = [asyncio.ensure_future(work) for work in works]
     try:
@@ -149,7 +149,7 @@ def told_to_stop() -> Iterator[asyncio.Event]:
 
 
 @contextmanager
-def _told_to_reload(cluster: LocalCluster, view: View) -> Iterator[None]:
+def _told_to_reload(cluster: EmbeddedCluster, view: View) -> Iterator[None]:
     """Let SIGHUP read the configuration again, and say what became of it."""
     loop, tasks = asyncio.get_running_loop(), Tasks()
 
@@ -164,7 +164,7 @@ def _told_to_reload(cluster: LocalCluster, view: View) -> Iterator[None]:
 
 
 @contextmanager
-def published(options: UpOptions, cluster: LocalCluster) -> Iterator[None]:
+def published(options: UpOptions, cluster: EmbeddedCluster) -> Iterator[None]:
     """Have a kubeconfig lead to the cluster for as long as it is up; no other cluster writes it meanwhile."""
     if options.kubeconfig is None:
         yield
@@ -209,7 +209,7 @@ class Activity(msgspec.Struct, frozen=True):
 class ActivityCounter:
     """Counts along; `count` is cheap enough to be asked for every second."""
 
-    def __init__(self, cluster: LocalCluster) -> None:
+    def __init__(self, cluster: EmbeddedCluster) -> None:
         self._cluster, self._replica = cluster, cluster.scheduler.replica
         self._now_ns: Callable[[], int] = self._replica.scheduler.environment.now_ns
         self._phase_at = cluster.pods.fields.index("status.phase")

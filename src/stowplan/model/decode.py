@@ -133,16 +133,20 @@ def _read_custom(kind: type, value: Any) -> Any:
     """Read a quantity from what people write: text or a number."""
     if kind is not Quantity:
         raise NotImplementedError(f"no way to read {kind.__name__} is defined in decode.py")
+    text = value if type(value) is str else _number_text(value)
+    try:
+        return Quantity.parse(text)
+    except ValueError as error:
+        raise ValueError(f"Invalid quantity `{text[:80]}`: {error}") from None
+
+
+def _number_text(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"Expected a quantity such as `500m` or `2Gi`, got `{_type_name(value)}`")
     # Python refuses to write out integers far beyond this.
     if isinstance(value, int) and value.bit_length() > 4096:
         raise ValueError("Invalid quantity: a number of more than a thousand digits")
-    text = str(value)
-    try:
-        return Quantity.parse(text)
-    except ValueError as error:
-        raise ValueError(f"Invalid quantity `{text[:80]}`: {error}") from None
+    return str(value)
 
 
 def _write_custom(value: Any) -> Any:

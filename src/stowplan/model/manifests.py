@@ -9,12 +9,14 @@ from each other, too.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from stowplan.model import plain_yaml
 from stowplan.model.json_values import MalformedObject
 
 #: Far beyond any API object, far below what the stack holds.
@@ -39,8 +41,47 @@ def read(text: str | bytes, *, repeats_keys: bool = False, most_bytes: int = MAX
     Where keys may be repeated, the last one counts: what comes over the wire is taken like that. Aliases may stand for
     `most_bytes` at most.
     """
+    document = _json(text)
+    if document is not None:
+        yield from _expand(document)
+        return
     for document in _documents(text, _loader(repeats_keys), most_bytes):
         yield from _expand(document)
+
+
+def _json(text: str | bytes) -> Any:
+    """Read a text that is one object in JSON, twenty times as fast as by way of YAML; None if it is anything else.
+
+    What is wrong with it, or could be read in another way, is left to YAML, which says where that is.
+    """
+    if text[:1] != (b"{" if isinstance(text, bytes) else "{"):
+        return None
+    try:
+        found = json.loads(text, object_pairs_hook=_unrepeated, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+    return None if _is_too_deep(found) else found
+
+
+def _is_too_deep(document: Any) -> bool:
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        inside = (value for one in level for value in (one.values() if isinstance(one, dict) else one))
+        level = [value for value in inside if isinstance(value, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _documents(text: str | bytes, loader: Any, most_bytes: int) -> list[Any]:
@@ -49,14 +90,22 @@ def _documents(text: str | bytes, loader: Any, most_bytes: int) -> list[Any]:
 
     try:
         decoded = text if isinstance(text, str) else text.decode()
+        plain = plain_yaml.read(decoded, loader, MAX_DEPTH)
+        if plain is not None:
+            return [document for document in plain if document is not None]
         _check_size(decoded, loader, most_bytes)
         return [document for document in yaml.load_all(decoded, Loader=loader) if document is not None]
     except MalformedObject:
         raise
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as fault:
         # A tag may name a type that its text is not one of, and the constructors of the library do not look.
-        problem = "nested too deeply" if isinstance(fault, RecursionError) else " ".join(str(fault).split())
+        problem = "nested too deeply" if isinstance(fault, RecursionError) else described(fault)
         raise MalformedObject(f"not a YAML document: {problem}; check indentation and quoting there") from None
+
+
+def described(fault: Exception) -> str:
+    """Say in one line what is wrong with a text; which one it is, only the caller knows."""
+    return " ".join(str(fault).split()).replace('in "<unicode string>", line', "at line")
 
 
 def _expand(document: Any) -> Iterator[Any]:

@@ -17,6 +17,8 @@ INT64_MIN = -INT64_MAX - 1
 _MAX_SPAN = 2000
 # So far apart, magnitudes decide an order in spite of being rough.
 _CLEAR_LEAD = 20
+# A longer text is read each time: so many of them are remembered that nobody may choose how large they are.
+_LONGEST_KEPT = 64
 
 
 class Quantity:
@@ -46,7 +48,7 @@ class Quantity:
     @staticmethod
     def parse(text: str) -> Quantity:
         """Read a quantity; the same text gives the same object. Raise QuantityError with upstream's words."""
-        return _parse(text)
+        return _parse(text) if len(text) <= _LONGEST_KEPT else _parse.__wrapped__(text)
 
     @staticmethod
     def of(number: int, format: str = DECIMAL_SI) -> Quantity:

@@ -353,7 +353,6 @@ def _positive(resources: ResourceList) -> ResourceList:
     return {name: amount for name, amount in resources.items() if name in (CPU, MEMORY) and amount.sign > 0}
 
 
-@lru_cache(maxsize=4096)
 def amount_of(resource: str, quantity: Quantity) -> int:
     """Return a quantity in the unit in which a resource is counted: millicores for cpu, whole units for the rest."""
     return quantity.milli_value if resource == CPU else quantity.value

@@ -16,6 +16,9 @@ from stowplan.model.label_syntax import SelectorError as SelectorError
 from stowplan.model.label_syntax import invalid, key_problems, parse_int64, quoted, value_problems
 from stowplan.model.meta import LabelSelector, LabelSelectorRequirement
 
+#: Its key and its value.
+Label = tuple[str, str]
+
 IN, NOT_IN = "in", "notin"
 EQUALS, DOUBLE_EQUALS, NOT_EQUALS = "=", "==", "!="
 EXISTS, DOES_NOT_EXIST = "exists", "!"
@@ -83,6 +86,11 @@ class Selector(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
         if self.is_nothing:
             return False
         return all(requirement.matches(labels) for requirement in self.requirements)
+
+    def needed_labels(self) -> list[tuple[Label, ...]]:
+        """Return sets of labels of each of which whatever matches has one; no set at all if none is needed."""
+        exact = (requirement for requirement in self.requirements if requirement.operator in (EQUALS, IN))
+        return [tuple((requirement.key, value) for value in requirement.values) for requirement in exact]
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

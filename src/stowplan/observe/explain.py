@@ -7,13 +7,13 @@ own that are thrown away; `opinions` asks the filters without the short circuit,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stowplan.engine.failure import NO_NODES
+from stowplan.engine.failure import NO_NODES, Refused
 from stowplan.engine.scheduling_cycle import ChoiceInputs, Found, find_feasible, in_order, rank
 from stowplan.extender.client import MAX_EXTENDER_PRIORITY
 from stowplan.framework.contract import MAX_SCORE
@@ -21,6 +21,7 @@ from stowplan.framework.extender import with_rejections
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.kept.ranking import Ranking
 from stowplan.framework.plugin_faults import PluginError
+from stowplan.framework.post_filter import PostFiltered
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Rejection, Verdict
 from stowplan.model.node import Node
@@ -45,10 +46,25 @@ def feasible_nodes(field: ChoiceInputs, profile: Profile, pod: Pod) -> dict[str,
     return {nodes[row].name: nodes[row] for row in in_order(field, found).tolist()}
 
 
-def explain(field: ChoiceInputs, profile: Profile, pod: Pod, heard: ExtenderReports | None = None) -> Explanation:
-    """Say what every plugin thinks of every node for `pod`; `heard` is what extenders said of the feasible ones."""
+#: What says what making room for a refused pod would come to, and makes none.
+FindRoom = Callable[[ChoiceInputs, Refused], PostFiltered]
+
+
+def explain(
+    field: ChoiceInputs,
+    profile: Profile,
+    pod: Pod,
+    heard: ExtenderReports | None = None,
+    find_room: FindRoom | None = None,
+) -> Explanation:
+    """Say what every plugin thinks of every node for `pod`; `heard` is what extenders said of the feasible ones.
+
+    If no node will do, `find_room` is asked whom to evict; without it, nobody is to be.
+    """
     field = replace(field, memo=Memo(field.table, is_on=False))
     outcome = _outcome(field, profile, pod, heard)
+    gate = profile.run_pre_enqueue(pod)
+    room = _room(field, pod, outcome, find_room) if find_room is not None and gate is None else PostFiltered()
     asked = panel(field, profile, pod)
     opinions = asked.hear(pod)
     order = _best_first(outcome)
@@ -58,7 +74,7 @@ def explain(field: ChoiceInputs, profile: Profile, pod: Pod, heard: ExtenderRepo
         pod=pod,
         profile=profile.name,
         message=outcome.message,
-        gate=profile.run_pre_enqueue(pod),
+        gate=gate,
         rejections=_rejections(outcome.verdict, opinions),
         reasons=_reasons(outcome, opinions),
         nodes=NodeReports(names, opinions, outcome),
@@ -71,6 +87,8 @@ def explain(field: ChoiceInputs, profile: Profile, pod: Pod, heard: ExtenderRepo
         extenders=outcome.reports,
         is_failed=outcome.is_failed,
         let_through=outcome.let_through,
+        making_room=room.message,
+        preemption=room.nominated.preemption if room.nominated is not None else None,
     )
 
 
@@ -112,16 +130,16 @@ class NodeReports(Mapping[str, NodeReport]):
     def __init__(self, names: Sequence[str], opinions: Opinions, outcome: AttemptResult) -> None:
         self._names = names
         self._row_of = {name: row for row, name in enumerate(names)}
-        self._opinions = opinions
-        self._outcome = outcome
+        self.opinions = opinions
+        self.outcome = outcome
 
     def __getitem__(self, name: str) -> NodeReport:
-        row, outcome = self._row_of[name], self._outcome
+        row, outcome = self._row_of[name], self.outcome
         scores = self._scores(row)
         return NodeReport(
             name=name,
             is_feasible=bool(outcome.feasible[row]),
-            rejections=(*self._opinions.about(row), *self._by_extenders(name)),
+            rejections=(*self.opinions.about(row), *self._by_extenders(name)),
             first=outcome.verdict.rejection(row) if outcome.verdict is not None else None,
             scores=scores,
             total=sum(score.weighted for score in scores.values()) if scores else None,
@@ -134,19 +152,19 @@ class NodeReports(Mapping[str, NodeReport]):
         return len(self._row_of)
 
     def _by_extenders(self, name: str) -> Iterator[Rejection]:
-        for extender in self._outcome.reports:
+        for extender in self.outcome.reports:
             if name in extender.rejected:
                 yield replace(extender.rejected[name], plugin=label_of(extender))
 
     def _scores(self, row: int) -> dict[str, PluginScore]:
-        ranking = self._outcome.ranking
-        if ranking is None or not self._outcome.feasible[row]:
+        ranking = self.outcome.ranking
+        if ranking is None or not self.outcome.feasible[row]:
             return {}
         scores = {
             plugin: PluginScore(int(raw[row]), int(normalized[row]), int(normalized[row]) * weight)
             for plugin, (raw, normalized, weight) in ranking.by_plugin().items()
         }
-        for extender in self._outcome.reports:
+        for extender in self.outcome.reports:
             added = extender.added.get(self._names[row])
             if added is not None:
                 normalized = added // extender.weight
@@ -197,6 +215,13 @@ def _extended(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, hea
             if name in table.row_of and feasible[table.row_of[name]]:
                 total[table.row_of[name]] += added
     return AttemptResult("", verdict, feasible, ranking, heard, total, found.feasible)
+
+
+def _room(field: ChoiceInputs, pod: Pod, outcome: AttemptResult, find_room: FindRoom) -> PostFiltered:
+    """Return what making room would come to, where no node will do."""
+    if outcome.is_failed or outcome.verdict is None or outcome.feasible.any():
+        return PostFiltered()
+    return find_room(field, Refused(pod, outcome.message, outcome.verdict))
 
 
 def _is_up_to_others(outcome: AttemptResult) -> bool:

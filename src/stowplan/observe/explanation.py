@@ -1,11 +1,12 @@
-"""An explanation: every rejection of every node, the scores, the nearest misses; as text in columns (`render`), and as
-plain data for programs (`summary`).
+"""An explanation: every rejection of every node, the scores, the nearest misses; as text in columns (`render`), as
+plain data for programs (`summary`), and for notebooks (`explanation_html`).
 
 `explain` makes it from a cluster.
 """
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,8 +16,10 @@ from typing import Any
 import msgspec
 
 from stowplan.engine.extenders import in_words
+from stowplan.framework.contract import Preemption
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
+from stowplan.observe.explanation_html import explanation_html
 from stowplan.observe.extender_reports import ExtenderReport
 from stowplan.observe.opinions import NearMiss
 
@@ -92,9 +95,18 @@ class Explanation:
     let_through: int = 0
     #: Which group the pod is in, and how that stands; "" if it is in none.
     group: str = ""
+    #: What is said about making room, after `message`, if no node will do.
+    making_room: str = ""
+    #: Who would be evicted, and from which node; None if that helps nobody, or is not needed.
+    preemption: Preemption | None = None
 
     def __str__(self) -> str:
         return render(self)
+
+    def _repr_html_(self) -> str:
+        # Nothing is to be wrapped: the reader's window does that.
+        headline = " ".join(line.strip() for line in _headline(self, sys.maxsize))
+        return explanation_html(headline, summary(self))
 
 
 def render(explanation: Explanation, width: int = WIDTH, top: int = TOP) -> str:
@@ -106,6 +118,7 @@ def render(explanation: Explanation, width: int = WIDTH, top: int = TOP) -> str:
         _scores(explanation, width, top),
         _reasons(explanation, width),
         _extenders(explanation, width),
+        _preemption(explanation, width),
         _misses(explanation, width, top),
         [line for fault in explanation.faults for line in wrapped(fault, width, "fault: ")],
     )
@@ -120,7 +133,9 @@ def _headline(explanation: Explanation, width: int) -> list[str]:
     if explanation.is_failed:
         return wrapped(f"could not be decided: {explanation.message}", width, f"Pod {pod} ")
     if not explanation.best:
-        return [f"Pod {pod} fits no node.", *wrapped(explanation.message, width)]
+        # Whom preemption would evict is told below.
+        more = f" {explanation.making_room}" if explanation.making_room and explanation.preemption is None else ""
+        return [f"Pod {pod} fits no node.", *wrapped(f"{explanation.message}{more}", width)]
     best = some(explanation.best, TOP)
     fits = f"Pod {pod} fits {len(explanation.feasible)} of {nodes} nodes"
     if len(explanation.best) == 1:
@@ -208,6 +223,20 @@ def say(extender: ExtenderReport) -> str:
     if "prioritize" in extender.asked and not extender.added and "prioritize" not in extender.errors:
         parts.append("scores none of the nodes sent")
     return "; ".join(parts) or extender.unasked or "has no objection"
+
+
+def _preemption(explanation: Explanation, width: int) -> list[str]:
+    """Name the victims in the order of their eviction."""
+    preemption = explanation.preemption
+    if preemption is None:
+        return []
+    count, violations = len(preemption.victims), preemption.pdb_violations
+    evicted = f"evicting {count} pod{'' if count == 1 else 's'}"
+    budgets = f", {violations} against a disruption budget" if violations else ""
+    rows: list[tuple[object, ...]] = [("priority", "victim")]
+    rows += [(victim.priority, victim.key) for victim in preemption.victims]
+    head = f"Preemption would make room on {preemption.node_name}, by {evicted}{budgets}"
+    return [*wrapped(head, width, ""), *columns(rows, width)]
 
 
 def _misses(explanation: Explanation, width: int, top: int) -> list[str]:
@@ -308,8 +337,18 @@ def summary(explanation: Explanation, top: int = TOP) -> dict[str, Any]:
             }
             for miss in explanation.misses
         ],
+        "makingRoom": explanation.making_room,
+        "preemption": None if explanation.preemption is None else _preemption_data(explanation.preemption),
         "extenders": [_extender(extender, explanation.feasible[:top]) for extender in explanation.extenders],
         "faults": list(explanation.faults),
+    }
+
+
+def _preemption_data(preemption: Preemption) -> dict[str, Any]:
+    return {
+        "node": preemption.node_name,
+        "victims": [{"pod": victim.key, "priority": victim.priority} for victim in preemption.victims],
+        "pdbViolations": preemption.pdb_violations,
     }
 
 

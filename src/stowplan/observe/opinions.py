@@ -52,7 +52,9 @@ class Panel:
 
     profile: Profile
     reads: Reads
-    #: All rows, first as they would be with the pods nominated to them, if there are any, then as they are.
+    #: All rows, which PreFilter looks at.
+    whole: Nodes
+    #: The rows in question, first as they would be with the pods nominated to them, if there are any, then as they are.
     views: tuple[Nodes, ...]
 
     def hear(self, pod: Pod) -> Opinions:
@@ -102,7 +104,7 @@ class Panel:
         plugin = next((plugin for plugin in self.profile.pre_filter if plugin.name == name), None)
         if plugin is None:
             return None
-        answer = AnswerWatch(self.reads).ask(0, (name, "PreFilter", pod), plugin.pre_filter, pod, self.views[-1])
+        answer = AnswerWatch(self.reads).ask(0, (name, "PreFilter", pod), plugin.pre_filter, pod, self.whole)
         if isinstance(answer, Rejection):
             return Rejection(answer.reasons, answer.code, name)
         return answer.state if isinstance(answer, Narrowed) else answer
@@ -114,19 +116,20 @@ class Panel:
         return [state for state in states if isinstance(state, Rejection)]
 
 
-def panel(field: ChoiceInputs, profile: Profile, pod: Pod) -> Panel:
-    """Return the panel that judges `pod` on the rows of the field's table."""
+def panel(field: ChoiceInputs, profile: Profile, pod: Pod, rows: Rows | None = None) -> Panel:
+    """Return the panel that judges `pod` on rows of the field's table; on all, if none are named."""
     table = field.table
-    as_is = Nodes(table)
+    whole = Nodes(table)
+    as_is = whole if rows is None else whole.take(rows)
     nominated = {
         table.row_of[name]: [as_is.shape_of(other) for other in pods]
         for name, pods in field.nominations.ahead_of(pod).items()
         if name in table.row_of
     }
     if not nominated:
-        return Panel(profile, table.reads, (as_is,))
-    added = [nominated.get(row, []) for row in range(len(table))]
-    return Panel(profile, table.reads, (as_is.suppose(as_is.all_rows, added, [[] for _ in added]), as_is))
+        return Panel(profile, table.reads, whole, (as_is,))
+    added = [nominated.get(row, []) for row in as_is.all_rows.tolist()]
+    return Panel(profile, table.reads, whole, (as_is.suppose(as_is.all_rows, added, [[] for _ in added]), as_is))
 
 
 MOST_REMEDIES = 3

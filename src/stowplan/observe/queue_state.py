@@ -7,10 +7,12 @@ through the queue, as text and for programs; `timeline` remembers its attempts.
 from __future__ import annotations
 
 import datetime
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, assert_never
 
@@ -21,6 +23,7 @@ from stowplan.framework.changes import ANYTHING, Action
 from stowplan.framework.contract import Awaited
 from stowplan.framework.waiting_pods import WaitingPods
 from stowplan.model.pod import Pod, pod_id
+from stowplan.model.pod_group import GroupKey
 from stowplan.model.timestamps import format_micro_time
 from stowplan.observe.explanation import columns
 from stowplan.observe.timeline import ExtenderRemark, Timeline, Try
@@ -30,6 +33,7 @@ from stowplan.queue.queue import SchedulingQueue
 
 #: The places in the order in which they are shown.
 ORDER: Final[tuple[Place, ...]] = tuple(place for place in Place if place is not Place.GONE)
+_RANK: Final[Mapping[Place, int]] = MappingProxyType({place: number for number, place in enumerate(ORDER)})
 
 _WORDS: Final[Mapping[Action, str]] = MappingProxyType(
     {
@@ -73,14 +77,36 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     woken_by: Mapping[str, tuple[str, ...]]
     #: What extenders said in its last attempt.
     extenders: tuple[ExtenderRemark, ...] = ()
-    #: The pod group that it waits with; "" if it waits alone.
-    group: str = ""
+    #: The pod group that it waits with; None if it waits alone.
+    group: GroupKey | None = None
 
 
 def counts(waiting: Iterable[Waiting]) -> dict[str, int]:
     """Return how many of the pods are in each place."""
     found = Counter(one.place for one in waiting)
     return {place.value: found[place.value] for place in ORDER}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueExcerpt:
+    """A part of the queue, whose pods are not described yet."""
+
+    #: How many there are in each place, of those that are wanted.
+    counts: Mapping[str, int]
+    #: Since when the oldest of them is in each place where there are any, in nanoseconds since the epoch.
+    oldest_ns: Mapping[str, int]
+    entries: Sequence[QueuedPod]
+
+
+#: Which pods are wanted.
+Wanted = Callable[[QueuedPod], bool]
+_QUEUED_AT: Final[Callable[[QueuedPod], int]] = attrgetter("queued_at_ns")
+_TAKEN_AT: Final[Callable[[QueuedPod], int]] = attrgetter("taken_at_ns")
+
+
+def soonest_first(entry: QueuedPod) -> tuple[int, int]:
+    """Put those first that are tried soonest."""
+    return _RANK[entry.where], entry.queued_at_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +124,33 @@ class QueueView:
 
     def all(self) -> list[Waiting]:
         """Describe all pods that wait, those first that are tried soonest."""
-        rank = {place: number for number, place in enumerate(ORDER)}
+        return [self.describe(entry) for entry in sorted(self.entries(), key=soonest_first)]
+
+    def soonest(self, most: int, wanted: Wanted | None = None) -> QueueExcerpt:
+        """Count the pods that are wanted, and return those that are tried soonest; None for all of the queue."""
+        found = self._by_place(self.entries() if wanted is None else filter(wanted, self.entries()))
+        first: list[QueuedPod] = []
+        for place in ORDER:
+            if len(first) < most:
+                first += heapq.nsmallest(most - len(first), found.get(place, ()), key=_QUEUED_AT)
+        return _excerpt(found, first)
+
+    def longest(self, most: int) -> QueueExcerpt:
+        """Count the pods that wait, and return those that wait longest, wherever they do."""
+        found = self._by_place(self.entries())
+        return _excerpt(found, heapq.nsmallest(most, chain.from_iterable(found.values()), key=_QUEUED_AT))
+
+    @staticmethod
+    def _by_place(entries: Iterable[QueuedPod]) -> dict[Place, list[QueuedPod]]:
+        found: defaultdict[Place, list[QueuedPod]] = defaultdict(list)
+        for entry in entries:
+            found[entry.where].append(entry)
+        return found
+
+    def entries(self) -> Iterator[QueuedPod]:
+        """Go through all pods that wait, in no order."""
         alone, members = self.queue.places.entries.values(), self.queue.groups or ()
-        entries = chain((flight.entry for flight in self.queue.in_flight), alone, members)
-        soonest = sorted(entries, key=lambda entry: (rank[entry.where], entry.queued_at_ns))
-        return [self._describe(entry) for entry in soonest]
+        return chain((flight.entry for flight in self.queue.in_flight), alone, members)
 
     def of(self, pod: Pod) -> Waiting | None:
         """Describe one pod; None if it does not wait."""
@@ -110,9 +158,10 @@ class QueueView:
         if entry is None:
             flight = self.queue.in_flight.flights.get(pod_id(pod))
             entry = flight.entry if flight is not None else None
-        return self._describe(entry) if entry is not None else None
+        return self.describe(entry) if entry is not None else None
 
-    def _describe(self, entry: QueuedPod) -> Waiting:
+    def describe(self, entry: QueuedPod) -> Waiting:
+        """Say all that is to be said of a pod that waits."""
         pod = entry.pod
         text, at_ns = self._next_try(entry)
         tries = self.timeline.tries(pod)
@@ -122,7 +171,7 @@ class QueueView:
             profile=pod.spec.scheduler_name,
             priority=pod.priority,
             place=entry.where.value,
-            since_ns=entry.taken_at_ns if entry.where is Place.IN_FLIGHT else entry.queued_at_ns,
+            since_ns=_since(entry.where)(entry),
             attempts=entry.attempts,
             rejected_by=rejectors,
             message=tries[-1].message if tries else "",
@@ -131,7 +180,7 @@ class QueueView:
             next_try=text,
             next_try_at_ns=at_ns,
             woken_by=self._woken_by(entry, rejectors) if entry.where in POOLED else {},
-            group=str(entry.group.key) if entry.group is not None else "",
+            group=entry.group.key if entry.group is not None else None,
         )
 
     def _rejectors(self, entry: QueuedPod) -> tuple[str, ...]:
@@ -175,6 +224,17 @@ class QueueView:
     def _woken_by(self, entry: QueuedPod, rejectors: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         awaited = self.awaited_by.get(entry.pod.spec.scheduler_name, {})
         return {name: spell(awaited[name]) for name in rejectors if name in awaited}
+
+
+def _excerpt(found: Mapping[Place, Sequence[QueuedPod]], entries: Sequence[QueuedPod]) -> QueueExcerpt:
+    counted = {place.value: len(found.get(place, ())) for place in ORDER}
+    oldest = {place.value: min(map(_since(place), found[place])) for place in ORDER if place in found}
+    return QueueExcerpt(counted, oldest, entries)
+
+
+def _since(place: Place) -> Callable[[QueuedPod], int]:
+    """Return what tells since when a pod is in a place."""
+    return _TAKEN_AT if place is Place.IN_FLIGHT else _QUEUED_AT
 
 
 def spell(awaited: Iterable[Awaited]) -> tuple[str, ...]:
@@ -222,8 +282,9 @@ def render_history(history: PodHistory, width: int) -> str:
 
 
 def waiting_data(waiting: Waiting) -> dict[str, Any]:
-    """Return a waiting pod for programs, its times as the API writes them."""
+    """Return a waiting pod for programs, its times as the API writes them, and the name of its group."""
     data: dict[str, Any] = msgspec.to_builtins(waiting)
+    data["group"] = str(waiting.group) if waiting.group is not None else ""
     since, at = data.pop("sinceNs"), data.pop("nextTryAtNs")
     return {**data, "since": timestamp(since), "nextTryAt": timestamp(at) if at is not None else None}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import assert_never
 
 from stowplan.engine import ports
@@ -78,9 +79,17 @@ def _log_extender(report: ports.ExtenderSaid) -> None:
 
 def tell_all(*listeners: ports.Listener) -> ports.Listener:
     """Return somebody who listens for several."""
+    # Who listens for several already is not asked to pass it on: it is told of every pod, twice.
+    each = [one for listener in listeners for one in (listener.all if isinstance(listener, Listeners) else (listener,))]
+    return Listeners(tuple(each))
 
-    def tell(report: ports.Report) -> None:
-        for listener in listeners:
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Several who listen."""
+
+    all: tuple[ports.Listener, ...]
+
+    def __call__(self, report: ports.Report) -> None:
+        for listener in self.all:
             listener(report)
-
-    return tell

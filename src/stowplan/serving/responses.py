@@ -21,9 +21,7 @@ def forbidden(request: web.Request, refused: AccessRequest, reason: str) -> web.
     text = f'User "{refused.user.name}" cannot {refused.verb} path "{refused.path}"'
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     message = f"forbidden: {text}: {reason}" if reason else f"forbidden: {text}"
-    response = failure(request, 403, "Forbidden", message, {"details": {}})
-    response.headers["X-Content-Type-Options"] = "nosniff"
-    return response
+    return failure(request, 403, "Forbidden", message, {"details": {}})
 
 
 def text_page(text: str, status: int = 200) -> web.Response:
@@ -48,4 +46,5 @@ def failure(
     # People read it in a terminal; programs do not care.
     is_read = request.headers.get("User-Agent", "").startswith(_BROWSERS)
     text = json.dumps(status, indent=2) if is_read else json.dumps(status, separators=(",", ":")) + "\n"
-    return web.Response(status=code, text=text, content_type="application/json")
+    headers = {"X-Content-Type-Options": "nosniff"}
+    return web.Response(status=code, text=text, content_type="application/json", headers=headers)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from stowplan.observe.component_metrics import HealthMetrics
 from stowplan.observe.metrics import CONTENT_TYPE
@@ -25,6 +26,18 @@ class MetricsPage(Protocol):
     def text(self) -> bytes: ...
 
     def reset(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """What people look at, with what it asks."""
+
+    #: By path.
+    handlers: Mapping[str, Handler]
+    #: What everybody may see who reaches the port.
+    open_paths: tuple[str, ...]
+    #: Ends the answers that go on for as long as somebody reads them.
+    end: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +64,20 @@ class Pages:
     set_verbosity: Callable[[str], str] | None = None
     #: Further pages by path, such as the answers to questions about pods, the queue and nodes.
     more: Mapping[str, Handler] = field(default_factory=dict)
+    page: WebPage | None = None
+
+    @property
+    def open_paths(self) -> tuple[str, ...]:
+        """What everybody may see, beside what the flags say."""
+        return self.page.open_paths if self.page is not None else ()
+
+    def application(self, *middlewares: Middleware) -> web.Application:
+        """Return what a server runs."""
+        app = web.Application(middlewares=middlewares)
+        app.add_routes(self.routes())
+        if self.page is not None:
+            app.on_shutdown.append(partial(_end, self.page))
+        return app
 
     def routes(self) -> list[web.RouteDef]:
         routes: dict[str, Handler] = {
@@ -67,6 +94,8 @@ class Pages:
         if self.set_verbosity is not None:
             routes |= debug_pages.process_pages(self.set_verbosity)
         routes |= self.more
+        if self.page is not None:
+            routes |= self.page.handlers
         if self.has_status:
             listed = tuple(path for path in routes if not path.startswith("/debug"))
             routes["/statusz"] = partial(
@@ -86,6 +115,10 @@ class Pages:
         excluded = request.query.getall("exclude", [])
         answer = endpoint.answer(self.health_metrics.observe, excluded, "verbose" in request.query)
         return _health_response(answer)
+
+
+async def _end(page: WebPage, app: web.Application) -> None:
+    page.end()
 
 
 async def _single_check(endpoint: Endpoint, request: web.Request) -> web.Response:

@@ -51,8 +51,7 @@ class Server:
 
 async def serve(address: Address, certificate: ServerCertificate, guard: Guard, pages: Pages) -> Server:
     """Start to serve; raise ServingError if the address cannot be had."""
-    app = web.Application(middlewares=[guard.admit])
-    app.add_routes(pages.routes())
+    app = pages.application(guard.admit)
     runner = web.AppRunner(app, access_log=None, logger=connection_log(), shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:

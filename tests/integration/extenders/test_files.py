@@ -62,7 +62,10 @@ def test_schedule_refuses_a_pod_for_which_an_extender_lets_no_node_through(serve
     extender = {"urlPrefix": server.url("capital"), **VERBS}
     code, found, _ = schedule(tmp_path, extender, nodes=("bad-1", "bad-2", "odd-3"))
     assert code == 1
-    message = "0/3 nodes are available: 1 it is hopeless, 2 it is bad."
+    message = (
+        "0/3 nodes are available: 1 it is hopeless, 2 it is bad. preemption: 0/3 nodes are available: "
+        "1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod."
+    )
     assert found["refused"] == [{"pod": "default/web", "message": message}]
 
 
@@ -171,10 +174,20 @@ def test_a_resource_that_is_left_to_an_extender_does_not_count_for_plugins(serve
         config = written(tmp_path, {"urlPrefix": server.url("capital"), **VERBS, **managed})
         found = json.loads(run(tmp_path, "schedule", cluster, "--config", config, "-o", "json").stdout)
         messages.append([*(one["message"] for one in found["refused"]), *(one["node"] for one in found["placements"])])
-    assert messages == [["0/1 nodes are available: 1 Insufficient example.com/gpu."], ["good-1"]]
+    message = (
+        "0/1 nodes are available: 1 Insufficient example.com/gpu. "
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    )
+    assert messages == [[message], ["good-1"]]
 
 
 # The library
+
+
+BAD = (
+    "0/1 nodes are available: 1 it is bad. "
+    "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+)
 
 
 def cluster_with(*extenders: dict[str, Any], nodes: tuple[str, ...]) -> Cluster:
@@ -198,13 +211,43 @@ def test_a_cluster_can_be_used_inside_an_event_loop_that_runs(server: Server) ->
 
     result = asyncio.run(in_a_notebook())
     assert isinstance(result, Refused)
-    assert result.message == "0/1 nodes are available: 1 it is bad."
+    assert result.message == BAD
 
 
 def test_a_cluster_refuses_what_its_extenders_refuse(server: Server) -> None:
     result = cluster_with({"urlPrefix": server.url("capital"), **VERBS}, nodes=("bad-1",)).schedule(POD)
     assert isinstance(result, Refused)
-    assert result.message == "0/1 nodes are available: 1 it is bad."
+    assert result.message == BAD
+
+
+PREEMPTS = {"filterVerb": "filter", "preemptVerb": "preempt"}
+
+
+def test_a_cluster_evicts_only_whom_its_extenders_agree_to(server: Server) -> None:
+    cluster = cluster_with({"urlPrefix": server.url("capital"), **PREEMPTS}, nodes=("bad-1", "good-2"))
+    # The least harm would be done on the bad one.
+    for name, node_name, priority in (("meek", "bad-1", 0), ("proud", "good-2", 5)):
+        cluster.add(make_pod(name).requests(cpu="3").priority(priority).on(node_name).build())
+    urgent = make_pod("urgent").requests(cpu="3").priority(10).build()
+    foreseen = cluster.choose(urgent)
+    assert isinstance(foreseen, Refused)
+    assert foreseen.preemption is not None
+    explained = cluster.explain(urgent).preemption
+    assert explained == foreseen.preemption
+    result = cluster.schedule(urgent)
+    assert isinstance(result, Chosen)
+    assert (result.node_name, [victim.name for victim in result.victims]) == ("good-2", ["proud"])
+    assert (foreseen.preemption.node_name, foreseen.preemption.victims) == ("good-2", result.victims)
+
+
+def test_an_extender_that_cannot_be_asked_keeps_everybody_where_they_are(server: Server) -> None:
+    down = {"urlPrefix": server.url("failing"), "preemptVerb": "preempt"}
+    cluster = cluster_with(down, nodes=("good-1",))
+    cluster.add(make_pod("meek").requests(cpu="3").on("good-1").build())
+    result = cluster.schedule(make_pod("urgent").requests(cpu="3").priority(10).build())
+    assert isinstance(result, Refused)
+    assert result.message.startswith("0/1 nodes are available: 1 Insufficient cpu. preemption: ")
+    assert [pod.name for pod in cluster.pods_on("good-1")] == ["meek"]
 
 
 def test_a_cluster_places_nothing_past_an_extender_that_is_down() -> None:

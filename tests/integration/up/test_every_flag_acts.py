@@ -20,7 +20,7 @@ from stowplan.cli import main, up
 from stowplan.embedded.requests import discovery
 from stowplan.local import initial_objects
 from stowplan.local.api_endpoint import tls_of
-from stowplan.local.cluster import LocalCluster
+from stowplan.local.cluster import EmbeddedCluster
 from stowplan.local.initial_objects import LoadedObjects
 from stowplan.observe.logs import Logging, LogSettings
 
@@ -168,7 +168,7 @@ def made(*flags: str) -> Any:
 
 def server_options(*flags: str) -> Any:
     async def look() -> Any:
-        cluster = LocalCluster(made(*flags).cluster)
+        cluster = EmbeddedCluster(made(*flags).cluster)
         try:
             return cluster._server_options()
         finally:
@@ -191,7 +191,7 @@ def test_certificates_of_clients_are_asked_for(tmp_path: Path) -> None:
 
 def test_roles_decide_only_where_asked_for() -> None:
     async def authorizer(*flags: str) -> Any:
-        cluster = LocalCluster(made("--port=0", *flags).cluster)
+        cluster = EmbeddedCluster(made("--port=0", *flags).cluster)
         try:
             await cluster.start()
             return cluster._server_options().authorizer
@@ -229,7 +229,7 @@ def test_gates_reach_the_server_and_the_scheduler() -> None:
 )
 def test_the_server_is_of_the_release_asked_for(flags: tuple[str, ...], version: str, served: set[str]) -> None:
     async def look() -> None:
-        cluster = LocalCluster(made(*flags).cluster)
+        cluster = EmbeddedCluster(made(*flags).cluster)
         try:
             catalogue = cluster.api.catalogue
             assert discovery.version(catalogue)["gitVersion"] == version

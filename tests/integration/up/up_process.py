@@ -114,8 +114,9 @@ def running(folder: Path, *arguments: str) -> Iterator[Up]:
         with _not_for_ever(process):
             introduction = _introduction(process)
         url, *pages = [word for line in introduction for word in line.split() if word.startswith("http")]
+        metrics = [page.removesuffix("/metrics") for page in pages if page.endswith("/metrics")]
         offered = [line[14:].rstrip() for line in introduction if " -m stowplan " in line]
-        yield Up(process, folder, url, "".join(pages).removesuffix("/metrics"), offered)
+        yield Up(process, folder, url, "".join(metrics), offered)
 
 
 @contextmanager

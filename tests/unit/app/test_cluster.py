@@ -94,7 +94,10 @@ def test_a_scheduled_pod_takes_room_from_the_next() -> None:
     assert sorted(placements) == ["large", "small"]
     result = cluster.schedule(pod.name("pod-2").build())
     assert isinstance(result, Refused)
-    assert result.message == "0/2 nodes are available: 2 Insufficient cpu."
+    assert result.message == (
+        "0/2 nodes are available: 2 Insufficient cpu. "
+        "preemption: 0/2 nodes are available: 2 No preemption victims found for incoming pod."
+    )
     assert cluster.placed(pod.name("pod-2").build()) is None
 
 
@@ -248,14 +251,75 @@ def test_feature_gates_that_are_none_are_refused() -> None:
         Cluster(feature_gates={"StorageCapacityScorin": True})
 
 
-def test_a_configuration_that_is_wrong_is_refused_however_it_is_given() -> None:
-    wrong = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": -1}
-    with pytest.raises(ConfigError, match="parallelism: Invalid value: -1"):
-        Cluster(wrong)
-    with pytest.raises(FileNotFoundError, match=r"gone\.yaml"):
-        Cluster("gone.yaml")
-    with pytest.raises(TypeError, match="config: int is no configuration; give a path, a text, or a mapping"):
-        Cluster(7)  # type: ignore[arg-type]
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "message"),
+    [
+        pytest.param(
+            HEAD | {"paralelism": 3},
+            ConfigError,
+            'config: the mapping: decode: strict decoding error: unknown field "paralelism"; did you mean parallelism?',
+            id="a mapping with an unknown key",
+        ),
+        pytest.param(
+            HEAD | {"parallelism": -1},
+            ConfigError,
+            "config: the mapping: validate: "
+            "parallelism: Invalid value: -1: should be an integer value greater than zero",
+            id="a mapping with a wrong value",
+        ),
+        pytest.param(
+            "profiles: [\n",
+            ConfigError,
+            "config: the text: decode: yaml: line 1: did not find expected node content",
+            id="a text that is no YAML",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\n",
+            ConfigError,
+            'config: the text: decode: no kind "Pod" is registered for version "v1"; '
+            "write apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration",
+            id="a text of another kind",
+        ),
+        pytest.param(
+            "gone.yaml",
+            FileNotFoundError,
+            "config: gone.yaml: cannot be read: No such file or directory; "
+            "check the path, or give the text itself, which has a line break or begins with a brace",
+            id="a path that leads nowhere",
+        ),
+        pytest.param(
+            7,
+            TypeError,
+            "config: int is no configuration; give a path, a text, or a mapping",
+            id="a number",
+        ),
+    ],
+)
+def test_a_configuration_that_is_wrong_is_named_with_the_field_and_what_to_do(
+    given: Any, expected: type[Exception], message: str
+) -> None:
+    with pytest.raises(expected) as refused:
+        Cluster(config=given)
+    assert str(refused.value) == message
+
+
+def test_a_configuration_in_a_file_is_named_by_its_path(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(PROFILES.replace("percentage", "percent", 1))
+    with pytest.raises(ConfigError) as refused:
+        Cluster(config=path)
+    assert str(refused.value) == (
+        f'config: {path}: decode: strict decoding error: unknown field "percentOfNodesToScore"; '
+        "did you mean percentageOfNodesToScore?"
+    )
+    path.write_bytes(b"\xff")
+    with pytest.raises(
+        ValueError, match=r"config\.yaml: not a text file in UTF-8: invalid start byte at byte 0; give a "
+    ):
+        Cluster(config=path)
 
 
 def test_a_pod_without_a_node_says_so_by_none() -> None:

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from stowplan.serving.responses import Handler
 from tests.limits import LIMIT_SECONDS
 from tests.unit.app.fake_api import FakeApi, node, pod
 from tests.unit.app.test_live import fetch, free_port, open_port, run_live, until
@@ -137,6 +138,73 @@ def test_nodes_can_be_filtered_sorted_and_limited() -> None:
     assert run_live(work, *OPEN) == 1
 
 
+#: What asking must not move: decisions, what plugins were asked for them, and what preemption came to.
+COUNTED = ("scheduler_plugin_", "scheduler_framework_", "scheduler_preemption_", "scheduler_schedule_attempts_total")
+
+
+async def counted(port: int) -> list[str]:
+    status, text = await fetch(port, "/metrics")
+    assert status == 200, text
+    return [line for line in text.splitlines() if line.startswith(COUNTED)]
+
+
+def crowd(api: FakeApi) -> None:
+    """Have a node full of unimportant pods, and an important one that runs where no node is any more."""
+    for name, cpu, where, priority in (("low", "3", "n1", 1), ("fair", "1", "n1", 5), ("high", "4", "gone", 100)):
+        found = pod(name, cpu=cpu)
+        found["spec"] |= {"nodeName": where, "priority": priority}
+        api.put("/api/v1/pods", found)
+
+
+SEEN = (*OPEN[:1], f"{OPEN[1]},/metrics")
+VICTIMS = [{"pod": "default/fair", "priority": 5}, {"pod": "default/low", "priority": 1}]
+
+
+def test_an_explanation_names_those_who_would_have_to_go_and_nothing_comes_of_it() -> None:
+    async def work(api: FakeApi, port: int) -> None:
+        api.put("/api/v1/pods", pod("huge", cpu="64"))
+        await eventually_refused(api, port, "default/huge")
+        before, events = await counted(port), list(api.events)
+        for _ in range(2):
+            found = await ask(port, "explain?pod=default/high")
+            assert found["preemption"] == {"node": "n1", "victims": VICTIMS, "pdbViolations": 0}
+        _, text = await fetch(port, f"{PAGES}/explain?pod=default/high&format=text")
+        assert "Preemption would make room on n1, by evicting 2 pods\n  priority  victim\n" in text
+        assert (await counted(port), api.events) == (before, events)
+        assert any(line.startswith("scheduler_preemption_attempts_total 1") for line in before)
+        (one,) = await nodes(port)
+        assert one["requested"]["cpu"] == 4000
+        assert [one["pod"] for one in await waiting(port)] == ["default/huge"]
+
+    assert run_live(work, *SEEN, prepare=crowd) == 1
+
+
+def test_extenders_that_preempt_are_asked_before_victims_are_named() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    extender = {"urlPrefix": f"http://{address}", "preemptVerb": "preempt", "nodeCacheCapable": True}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    answers = [{"n1": {"Pods": [{"UID": "uid-low"}]}}, {}]
+
+    async def work(api: FakeApi, port: int) -> None:
+        async def answer(request: web.Request) -> web.Response:
+            if not answers:
+                raise web.HTTPServiceUnavailable
+            return web.json_response({"NodeNameToMetaVictims": answers.pop(0)})
+
+        async with serving(answer, address):
+            api.put("/api/v1/pods", pod("huge", cpu="64"))
+            await eventually_refused(api, port, "default/huge")
+            found = [await ask(port, "explain?pod=default/high") for _ in range(3)]
+        only_low = {"node": "n1", "victims": VICTIMS[1:], "pdbViolations": 0}
+        assert [one["preemption"] for one in found] == [only_low, None, None]
+        assert found[1]["makingRoom"] == "preemption: no candidate node for preemption"
+        assert found[2]["makingRoom"].startswith("preemption: ")
+        assert "503" in found[2]["makingRoom"]
+
+    config = f"--config-text={json.dumps({**head, 'extenders': [extender]})}"
+    assert run_live(work, *OPEN, config, prepare=crowd) == 1
+
+
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [
@@ -234,10 +302,10 @@ def test_the_queue_answers_at_once_while_an_extender_is_awaited_and_names_it() -
 
 
 @asynccontextmanager
-async def serving(answer: Callable[[web.Request], Awaitable[web.Response]], address: str) -> AsyncIterator[None]:
+async def serving(answer: Handler, address: str, path: str = "/{verb}") -> AsyncIterator[None]:
     """Have every request to an address answered."""
     application = web.Application()
-    application.router.add_post("/{verb}", answer)
+    application.router.add_post(path, answer)
     runner = web.AppRunner(application)
     await runner.setup()
     host, _, port = address.partition(":")

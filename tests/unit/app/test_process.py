@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -52,3 +55,30 @@ def test_what_was_used_is_closed_where_it_was_used_when_its_owner_is_gone() -> N
     del loop
     gc.collect()
     assert session.closed_on == "stowplan extenders"
+
+
+LARGE_BLOCKS = """
+import ctypes
+from stowplan.app.process import return_large_blocks
+
+
+class Told(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd a b c d e".split()]
+
+
+libc = ctypes.CDLL(None)
+libc.mallinfo2.restype = Told
+return_large_blocks()
+# What is freed teaches glibc to keep the next one of that size.
+body = bytes(3 * 2**20)
+del body
+before = libc.mallinfo2().hblks
+bodies = [bytes(2**20) for _ in range(3)]
+print(libc.mallinfo2().hblks - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="glibc")
+def test_what_is_large_has_memory_of_its_own_that_can_go_back() -> None:
+    said = subprocess.run([sys.executable, "-c", LARGE_BLOCKS], capture_output=True, text=True, check=True)
+    assert said.stdout == "3\n"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stowplan.app.cluster import Built, Chosen, Cluster
+from stowplan.app.cluster import Chosen, Cluster
 from stowplan.app.configuration import FileSource, InlineSource, installed_plugins, queue_limits, read_configuration
+from stowplan.app.profiles import Built
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader, reloaded
 from stowplan.config.feature_gates import parse
 from stowplan.config.types import Configuration

@@ -157,7 +157,7 @@ def test_a_pod_of_another_scheduler_cannot_be_explained(tmp_path: Path) -> None:
         ),
         pytest.param(
             HEAD + "paralelism: 1",
-            'FILE: decode: strict decoding error: unknown field "paralelism"',
+            'FILE: decode: strict decoding error: unknown field "paralelism"; did you mean parallelism?',
             id="a misspelling",
         ),
     ],

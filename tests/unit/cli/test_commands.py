@@ -57,7 +57,8 @@ def test_version() -> None:
         (("config", "chek"), "No such command 'chek'; did you mean check?"),
         (
             ("zzz",),
-            "No such command 'zzz'; there are: run, up, schedule, explain, queue, nodes, bench, config, version",
+            "No such command 'zzz'; there are: "
+            "run, up, schedule, explain, whatif, test, snapshot, queue, nodes, bench, config, version",
         ),
     ],
 )

@@ -1,6 +1,8 @@
 """`explain pod`, `queue` and `nodes`, which ask a running scheduler."""
 
 import asyncio
+import csv
+import io
 import json
 import os
 from collections.abc import Awaitable, Callable
@@ -9,11 +11,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from stowplan.cli import main
+from stowplan.cli import main, nodes
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH, Access
 from stowplan.local import api_endpoint
 from tests.limits import LIMIT_SECONDS
-from tests.unit.app.fake_api import FakeApi, pod
+from tests.unit.app.fake_api import FakeApi, node, pod
 from tests.unit.app.test_live import open_port, run_live, until
 
 OPEN = ("--leader-elect=false", "--authorization-always-allow-paths=/debug/stowplan/*")
@@ -21,10 +23,12 @@ OPEN = ("--leader-elect=false", "--authorization-always-allow-paths=/debug/stowp
 Ask = Callable[..., Awaitable[Result]]
 
 
-def with_scheduler(work: Callable[[Ask], Awaitable[None]]) -> None:
+def with_scheduler(work: Callable[[Ask], Awaitable[None]], *more_nodes: str) -> None:
     """Run a scheduler that refuses one pod and holds another, and have `work` ask it by subcommands."""
 
     async def asked(api: FakeApi, port: int) -> None:
+        for name in more_nodes:
+            api.put("/api/v1/nodes", node(name))
         gated = pod("gated")
         gated["spec"]["schedulingGates"] = [{"name": "example.com/gate"}]
         api.put("/api/v1/pods", gated)
@@ -120,6 +124,82 @@ def test_nodes_are_shown_with_what_is_free() -> None:
         assert result.exit_code == 0, result.output
         assert "n1 Ready 4/4 (0%)" in " ".join(result.stdout.split())
         assert json.loads((await ask("nodes", "-o", "json")).stdout)["nodes"][0]["allocatable"]["cpu"] == 4000
+
+    with_scheduler(work)
+
+
+def test_nodes_are_given_as_csv_and_nothing_else_is() -> None:
+    async def work(ask: Ask) -> None:
+        result = await ask("nodes", "-o", "csv")
+        assert (result.exit_code, result.stderr) == (0, "")
+        headings, row = list(csv.reader(io.StringIO(result.stdout_bytes.decode(), newline="")))
+        assert headings == [
+            *("name", "status"),
+            *("cpu_allocatable", "cpu_requested", "cpu_free", "cpu_utilisation"),
+            *("memory_allocatable", "memory_requested", "memory_free", "memory_utilisation"),
+            "ephemeral-storage_allocatable",
+            "ephemeral-storage_requested",
+            "ephemeral-storage_free",
+            "ephemeral-storage_utilisation",
+            *("pods_allocatable", "pods_requested", "pods_free", "pods_utilisation"),
+        ]
+        found = dict(zip(headings, row, strict=True))
+        assert found["name"] == "n1"
+        assert [found[f"cpu_{part}"] for part in ("allocatable", "requested", "free", "utilisation")] == [
+            *("4000", "0", "4000", "0")
+        ]
+        assert found["ephemeral-storage_utilisation"] == ""
+        assert result.stdout_bytes.count(b"\r\n") == 2
+        none = await ask("nodes", "--name", "zzz", "-o", "csv")
+        assert none.stdout_bytes.count(b"\r\n") == 1
+
+    with_scheduler(work)
+
+
+def test_that_nodes_were_left_out_is_told_beside_csv_and_below_a_table() -> None:
+    async def work(ask: Ask) -> None:
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while "n2" not in (await ask("nodes")).stdout:  # noqa: ASYNC110 (it tells nobody)
+                await asyncio.sleep(0.02)
+        limited = await ask("nodes", "--top", "1", "-o", "csv")
+        assert limited.stdout_bytes.count(b"\r\n") == 2
+        assert limited.stderr == "note: 1 more; --top 0 shows all\n"
+        assert (await ask("nodes", "--top", "1")).stdout.endswith("\n1 more; --top 0 shows all\n")
+
+    with_scheduler(work, "n2")
+
+
+def test_resources_that_only_some_nodes_have_are_the_last_columns() -> None:
+    has = {"cpu": 1000, "memory": 0, "ephemeral-storage": 0, "pods": 9}
+    taken = {"cpu": 1500, "memory": 0, "ephemeral-storage": 0, "pods": 1}
+    some = {"name": "a", "status": "Ready", "allocatable": has, "requested": taken}
+    gpus = some | {"name": "b", "allocatable": has | {"nvidia.com/gpu": 4}, "requested": taken | {"nvidia.com/gpu": 1}}
+    headings, *rows = [line.split(",") for line in nodes._csv([some, gpus]).splitlines()]
+    assert headings[-4:] == [f"nvidia.com/gpu_{part}" for part in ("allocatable", "requested", "free", "utilisation")]
+    assert [row[:6] for row in rows] == [[name, "Ready", "1000", "1500", '"-500"', "1.5"] for name in "ab"]
+    assert [row[-4:] for row in rows] == [["0", "0", "0", ""], ["4", "1", "3", "0.25"]]
+
+
+def test_the_queue_is_given_as_csv_and_nothing_else_is() -> None:
+    async def work(ask: Ask) -> None:
+        result = await ask("queue", "-o", "csv")
+        assert (result.exit_code, result.stderr) == (0, "")
+        rows = list(csv.DictReader(io.StringIO(result.stdout_bytes.decode(), newline="")))
+        assert list(rows[0]) == [
+            *("namespace", "name", "group", "profile", "priority", "place", "since", "attempts", "rejected_by"),
+            *("next_try", "next_try_at", "nominated_node", "message"),
+        ]
+        huge, gated = rows
+        assert (huge["namespace"], huge["name"], huge["place"]) == ("default", "huge", "unschedulable")
+        assert (huge["rejected_by"], huge["profile"]) == ("NodeResourcesFit", "default-scheduler")
+        assert huge["message"] == (
+            "0/1 nodes are available: 1 Insufficient cpu."
+            " preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+        )
+        assert (gated["name"], gated["place"], gated["rejected_by"]) == ("gated", "gated", "SchedulingGates")
+        limited = await ask("queue", "--limit", "1", "-o", "csv")
+        assert limited.stdout_bytes.count(b"\r\n") == 2
+        assert limited.stderr == "note: 1 more; --limit 0 shows all\n"
 
     with_scheduler(work)
 

@@ -48,7 +48,7 @@ UPSTREAM = {
     ),
     "Global": "help version",
 }
-OURS = {"config-map", "config-text", "legacy-config"}
+OURS = {"config-map", "config-text", "legacy-config", "page"}
 
 DEFAULTS = {
     "bind-address": "0.0.0.0",

@@ -22,6 +22,10 @@ status: {allocatable: {cpu: "2", memory: 4Gi, pods: "110"}}
 """
 
 
+NO_NODE_IS_LARGE_ENOUGH = (
+    "0/2 nodes are available: 2 Insufficient cpu. "
+    "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+)
 URGENT = "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: urgent}\nvalue: 100\n"
 
 
@@ -90,8 +94,38 @@ def test_placements_are_given_as_data(form: str) -> None:
     output = schedule(NODES + pod("a", "6") + pod("huge", "9"), "-o", form, "--explain", "huge").output
     data = json.loads(output) if form == "json" else yaml.safe_load(output)
     assert data["placements"] == [{"pod": "default/a", "node": "big", "feasibleNodes": 1, "score": None}]
-    assert data["refused"] == [{"pod": "default/huge", "message": "0/2 nodes are available: 2 Insufficient cpu."}]
+    assert data["refused"] == [{"pod": "default/huge", "message": NO_NODE_IS_LARGE_ENOUGH}]
     assert data["explanations"][0]["nearestMisses"][0]["nodes"] == ["big", "small"]
+
+
+def test_placements_are_given_as_csv_and_nothing_else_is() -> None:
+    gated = pod("wait", "1", ", schedulingGates: [{name: example.com/x}]")
+    result = schedule(NODES + pod("a", "6") + pod("huge", "9") + gated, "-o", "csv")
+    assert result.exit_code == 1
+    assert result.stdout_bytes.decode() == (
+        "namespace,name,result,node,feasible_nodes,score,plugins,message\r\n"
+        "default,a,placed,big,1,,,\r\n"
+        f"default,huge,refused,,0,,NodeResourcesFit,{NO_NODE_IS_LARGE_ENOUGH}\r\n"
+        "default,wait,held,,,,SchedulingGates,waiting for scheduling gates: [example.com/x]\r\n"
+    )
+
+
+def test_what_is_to_be_told_beside_csv_goes_to_the_error_stream() -> None:
+    job = (
+        "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: job}\nspec: {template: {spec: {restartPolicy: Never,"
+        " priorityClassName: none, containers: [{name: c, image: i}]}}}\n"
+    )
+    result = schedule(NODES + pod("a", "1") + job, "-o", "csv")
+    assert result.exit_code == 1
+    assert [line.split(",")[1] for line in result.stdout.splitlines()] == ["name", "a"]
+    assert result.stderr.startswith("not made for ")
+
+
+def test_an_explanation_is_not_asked_for_in_csv() -> None:
+    result = schedule(NODES + pod("a", "1"), "-o", "csv", "--explain", "a")
+    assert (result.exit_code, result.stdout) == (2, "")
+    told = "Error: --explain has no place in a table; leave it out, or write -o json instead of -o csv"
+    assert result.stderr.splitlines()[-1] == told
 
 
 def test_running_pods_take_their_room() -> None:

@@ -9,6 +9,7 @@ from tests.unit.config.writing import HEADER
 
 JSON_HEADER = '{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration"'
 FIT_ARGS = "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args: "
+KIND_REMEDY = "write apiVersion: kubescheduler.config.k8s.io/v1 and kind: KubeSchedulerConfiguration"
 
 
 def decode_error(text: str) -> ConfigError:
@@ -68,6 +69,36 @@ def test_the_kind_must_be_right(text: str, problem: str) -> None:
 )
 def test_fields_must_be_known(fields: str, problem: str) -> None:
     assert decode_error(HEADER + fields).message == f"strict decoding error: {problem}"
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        pytest.param(HEADER + "paralelism: 1", "did you mean parallelism?", id="a misspelling"),
+        pytest.param(
+            HEADER + "profiles: [{nope: 1}]",
+            "known: percentageOfNodesToScore, pluginConfig, plugins, schedulerName",
+            id="like nothing there is",
+        ),
+        pytest.param(
+            HEADER + "extender: []\nleaderElect: {}\nparalelism: 1\nprofile: []\n",
+            "extender: did you mean extenders?; leaderElect: did you mean leaderElection?;"
+            " paralelism: did you mean parallelism?",
+            id="several, of which the first three are helped",
+        ),
+        pytest.param(HEADER + FIT_ARGS + "{scoringStrateg: {}}", "did you mean scoringStrategy?", id="of a plugin"),
+        pytest.param(
+            HEADER + FIT_ARGS + "{apiVersion: v1, kind: X}",
+            "write kind: NodeResourcesFitArgs, or leave both out",
+            id="arguments of another kind",
+        ),
+        pytest.param("a: 1", KIND_REMEDY, id="no kind"),
+        pytest.param("kind: X", KIND_REMEDY, id="no version"),
+        pytest.param("apiVersion: v1\nkind: Pod", KIND_REMEDY, id="another kind"),
+    ],
+)
+def test_an_error_says_what_to_write_instead(text: str, remedy: str) -> None:
+    assert decode_error(text).remedy == remedy
 
 
 def test_a_json_member_must_not_be_repeated() -> None:

@@ -63,6 +63,7 @@ def test_scalars_are_read_as_the_api_server_would() -> None:
             "kind: PodList\napiVersion: v1\nitems: [3]", "expected an object, got int", id="a list of numbers"
         ),
         pytest.param("[" * 100_000, "not a YAML document: nested too deeply", id="a hundred thousand brackets"),
+        pytest.param('{"a":' * 600 + "1" + "}" * 600, "not a YAML document: nested too deeply", id="JSON 600 levels"),
         pytest.param("- " * 100_000, "not a YAML document: nested too deeply", id="a hundred thousand dashes"),
         pytest.param("? [a]\n: b", "not a YAML document: while constructing a mapping", id="a list for a key"),
         pytest.param("!!python/object:os.system x", "not a YAML document: could not determine", id="code"),

@@ -80,7 +80,8 @@ def test_the_message_is_that_of_the_refusal() -> None:
     pod = make_pod("huge").requests(cpu="4", memory="64Gi").node_selector("disk", "ssd").build()
     refused = cluster.choose(pod)
     assert isinstance(refused, Refused)
-    assert cluster.explain(pod).message == refused.message
+    explanation = cluster.explain(pod)
+    assert f"{explanation.message} {explanation.making_room}" == refused.message
 
 
 def test_scores_are_given_raw_normalized_and_weighted() -> None:

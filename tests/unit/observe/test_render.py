@@ -9,7 +9,8 @@ from stowplan.testing import make_node, make_pod
 REFUSED = """\
 Pod default/report fits no node.
   0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had
-  untolerated taint(s).
+  untolerated taint(s). preemption: 0/3 nodes are available:
+  3 Preemption is not helpful for scheduling.
 
 Who refuses
   plugin            first  in all  reason

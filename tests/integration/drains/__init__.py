@@ -1,0 +1,1 @@
+"""Plans of drains, carried out in a cluster under virtual time."""

@@ -1,0 +1,59 @@
+"""`LocalCluster`: the cluster of `stowplan up` in a program, by itself, with the official client, and without async."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import kubernetes
+import pytest
+
+from stowplan.local import LocalCluster, LocalClusterError
+
+OFFICIAL: Any = kubernetes
+
+
+def pod(name: str, cpu: str = "1") -> dict[str, Any]:
+    container = {"name": "main", "image": "web", "resources": {"requests": {"cpu": cpu}}}
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+
+
+def test_pods_are_placed_or_refused_when_it_is_settled() -> None:
+    async def story() -> None:
+        async with LocalCluster(pod("web"), nodes=2) as cluster:
+            first = await cluster.settled()
+            assert (first.is_good, [one.pod for one in first.placements]) == (True, ["shop/web"])
+            await cluster.apply(pod("large", cpu="99"))
+            second = await cluster.settled()
+            assert not second.is_good
+            assert [one.pod for one in second.refused] == ["shop/large"]
+            assert second.refused[0].message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+            assert cluster.placements()["shop/large"] is None
+            assert cluster.placements()["shop/web"] in ("node-0001", "node-0002")
+        with pytest.raises(LocalClusterError, match="the cluster is not up"):
+            cluster.placements()
+
+    asyncio.run(story())
+
+
+def test_without_async_the_official_client_reaches_it_by_its_kubeconfig() -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: only}\nstatus: {allocatable: {cpu: 4, pods: 10}}\n"
+    with LocalCluster.in_thread(node, pod("web")) as cluster:
+        api = OFFICIAL.client.CoreV1Api(OFFICIAL.config.new_client_from_config(str(cluster.kubeconfig)))
+        assert [one.metadata.name for one in api.list_node().items] == ["only"]
+        assert cluster.settled().is_good
+        assert api.read_namespaced_pod("web", "shop").spec.node_name == "only"
+        kubeconfig = cluster.kubeconfig
+    assert not kubeconfig.exists()
+
+
+def test_what_cannot_be_used_is_refused_and_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(LocalClusterError, match=r"none\.yaml: cannot be read: No such file or directory; check the"):
+        LocalCluster.in_thread(tmp_path / "none.yaml").__enter__()
+    with (
+        LocalCluster.in_thread(nodes=1) as cluster,
+        pytest.raises(LocalClusterError, match=r'unknown field "spec\.cont"'),
+    ):
+        cluster.apply({**pod("web"), "spec": {"cont": []}})
