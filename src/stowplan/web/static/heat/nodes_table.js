@@ -15,6 +15,7 @@ export function nodesTable(alive) {
   let timer = 0;
   let shape = "";
   const table = grid({ label: "Nodes", columns: columns(), height: 460, empty: "There are no nodes yet." });
+  table.element.setAttribute("aria-busy", "true");
   const draw = () => {
     clearTimeout(timer);
     timer = 0;
@@ -24,6 +25,7 @@ export function nodesTable(alive) {
     if (now !== shape) table.setColumns(columns());
     shape = now;
     table.show([...state.nodes.names.keys()]);
+    table.element.removeAttribute("aria-busy");
   };
   alive.addEventListener("abort", () => clearTimeout(timer));
   ticked.onChange(() => table.element.isConnected && draw(), alive);

@@ -5,7 +5,7 @@ import { element, replace } from "../dom.js";
 import { clock, count, span } from "../format.js";
 import { grid } from "../grid.js";
 import * as store from "../live/store.js";
-import { notice } from "../parts/notice.js";
+import { loading, notice } from "../parts/notice.js";
 import { choice, panel } from "../parts/panel.js";
 import { ageOf, PLACES, reasonOf } from "../parts/waiting.js";
 import { amend, podLink } from "../routes.js";
@@ -17,7 +17,7 @@ const EVERY_MS = 2000;
 
 export function open(route, alive) {
   const asked = { place: route.query.place ?? "", namespace: route.query.namespace ?? "", q: route.query.q ?? "" };
-  const told = element("div", {});
+  const told = element("div", { "aria-busy": "true" }, loading("Reading the queue"));
   const controls = element("div", { class: "row controls" });
   const list = grid({
     label: "Pods that wait",
@@ -39,6 +39,7 @@ export function open(route, alive) {
     try {
       const found = await api.get("queue", { ...asked, limit: MOST }, signal);
       if (signal.aborted) return;
+      told.removeAttribute("aria-busy");
       replace(
         told,
         found.total > found.pods.length
@@ -51,7 +52,9 @@ export function open(route, alive) {
       );
       list.show(found.pods);
     } catch (error) {
-      if (!signal.aborted) replace(told, notice(error, refresh));
+      if (signal.aborted) return;
+      told.removeAttribute("aria-busy");
+      replace(told, notice(error, refresh));
     }
   };
   const soon = (wait) => {
