@@ -2,13 +2,15 @@
 
 The whole flow in one process, as `stowplan bench` runs it: without a page, with one that nobody watches, and with one
 that ten watch, who read what happens over HTTP from another process. The pods are the same in all of them, and turns
-are taken, so that a machine that is busy for a while is so for all.
+are taken, so that a machine that is busy for a while is so for all; who goes first changes, for what one run leaves
+behind is there in the next. The figures of a run are compared with those of its own round.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import random
 import sys
 import time
@@ -66,26 +68,47 @@ def main() -> None:
         asyncio.run(_watch(given.watch))
         return
     print(f"{given.nodes} nodes, {given.pods} pods, the medians of {given.rounds} runs each")
-    for name, flow in measure_all(given.nodes, given.pods, given.rounds).items():
-        print(f"  {name:24} {flow.pods_per_second:7,.0f} pods/s {flow.cpu_per_pod:.3f} ms of CPU time a pod")
+    rounds = measure_rounds(given.nodes, given.pods, given.rounds)
+    plain, *_ = KINDS
+    for name, flow in medians(rounds).items():
+        cost = median(each[plain].pods_per_second / each[name].pods_per_second - 1 for each in rounds)
+        cpu = median(each[name].cpu_per_pod / each[plain].cpu_per_pod - 1 for each in rounds)
+        print(
+            f"  {name:24} {flow.pods_per_second:7,.0f} pods/s {flow.cpu_per_pod:.4f} ms of CPU time a pod;"
+            f" beside no page in the same round {cost:+.1%} of time, {cpu:+.1%} of CPU time"
+        )
 
 
 def rows() -> Iterator[Row]:
     """Measure what `make bench` shows."""
-    for name, flow in measure_all(NODES, _PODS, _ROUNDS).items():
+    for name, flow in medians(measure_rounds(NODES, _PODS, _ROUNDS)).items():
         yield Row(name, NODES, _PODS, flow.pods_per_second)
 
 
-def measure_all(nodes: int, pods: int, rounds: int) -> dict[str, Flow]:
-    """Measure each kind in turn, so many times; return the medians of each."""
-    found: dict[str, list[Flow]] = {name: [] for name in KINDS}
-    for _ in range(rounds):
-        for name, watchers in KINDS.items():
-            found[name].append(run(_flow(nodes, pods, watchers)))
+def measure_rounds(nodes: int, pods: int, rounds: int) -> list[dict[str, Flow]]:
+    """Measure each kind in each round."""
+    found = []
+    for number in range(rounds):
+        first = number % len(KINDS)
+        turns = [*KINDS][first:] + [*KINDS][:first]
+        found.append({name: _run(nodes, pods, KINDS[name]) for name in turns})
+    return found
+
+
+def medians(rounds: list[dict[str, Flow]]) -> dict[str, Flow]:
+    """Return the medians of each kind."""
     return {
-        name: Flow(median(flow.pods_per_second for flow in flows), median(flow.cpu_per_pod for flow in flows))
-        for name, flows in found.items()
+        name: Flow(
+            median(each[name].pods_per_second for each in rounds), median(each[name].cpu_per_pod for each in rounds)
+        )
+        for name in KINDS
     }
+
+
+def _run(nodes: int, pods: int, watchers: int | None) -> Flow:
+    # The cluster of the run before is not to be cleared away in the time of this one.
+    gc.collect()
+    return run(_flow(nodes, pods, watchers))
 
 
 async def _flow(nodes: int, pods: int, watchers: int | None) -> Flow:
