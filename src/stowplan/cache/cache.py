@@ -152,7 +152,7 @@ class Cache:
         shape = self.table.shape_of(pod)
         if known is None:
             self._place(CachedPod(pod, shape, pod.spec.node_name, is_assumed=False))
-        elif known.shape is shape and known.node_name == pod.spec.node_name:
+        elif known.shape is shape and _is_in_place(known, pod):
             if self.undo is not None:
                 self._note_order(known)
                 self.undo.add(self._set, known, known.pod, known.is_assumed)
@@ -273,3 +273,9 @@ class Cache:
         self._by_importance.pop(placed.node_name, None)
         if not neighbours:
             del self._on_node[placed.node_name]
+
+
+def _is_in_place(known: CachedPod, pod: Pod) -> bool:
+    """Say whether a version of a pod counts where the one that is known does: on its node, and in its group."""
+    before = known.pod.spec
+    return known.node_name == pod.spec.node_name and before.scheduling_group == pod.spec.scheduling_group

@@ -8,10 +8,12 @@ from msgspec.structs import replace
 from stowplan.cache.cache import Cache, CacheError
 from stowplan.cache.validate import validate_cache
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import OWN_GROUP, GroupKey
 from stowplan.model.quantity import Quantity
 from stowplan.model.volumes import ResourceRequirements
 from stowplan.table.nodes import Nodes
 from stowplan.testing import make_node, make_pod
+from tests.integration.gang_world import own_members
 from tests.unit.table.journal_marks import marks
 
 WEB = make_pod("web").label("app", "web").requests(cpu="1")
@@ -167,3 +169,24 @@ def test_only_an_assumed_pod_is_forgotten(is_bound: bool, message: str) -> None:
         cache.add_pod(WEB.on("a").build())
     with pytest.raises(CacheError, match=message):
         cache.forget(WEB.build())
+
+
+def seats(cache: Cache, group: str) -> list[str]:
+    validate_cache(cache)
+    return [pod.name for pod in cache.groups.scheduled(GroupKey(OWN_GROUP, "default", group))]
+
+
+def test_a_bound_pod_that_changes_its_group_gives_its_seat_up() -> None:
+    cache = cache_of("a")
+    (member,) = (replace(one, spec=replace(one.spec, node_name="a")) for one in own_members("train", 1))
+    alone = replace(member, spec=replace(member.spec, scheduling_group=None))
+    cache.add_pod(alone)
+    with cache.suppose():
+        cache.add_pod(member)
+        assert seats(cache, "train") == ["train-0"]
+    assert seats(cache, "train") == []
+    cache.add_pod(member)
+    with cache.suppose():
+        cache.add_pod(alone)
+        assert seats(cache, "train") == []
+    assert seats(cache, "train") == ["train-0"]
