@@ -20,7 +20,16 @@ DEVELOP := .venv/.synced-develop
 # Apart: with what the tests of the page need, every other run of tests would take twice as long to start.
 PAGE_BIN := .venv-page/bin
 PAGE := .venv-page/.synced
-SYNC := VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/uv sync --frozen --compile-bytecode
+# Says in a line what a command is at; what it writes is shown if it fails.
+STEP := tools/setup_step.py
+# Where uv is already, there is a step less.
+UV_IS_THERE := $(wildcard .uv/bin/uv-$(UV_VERSION))
+SYNC_STEP := $(if $(UV_IS_THERE),1/2,2/3)
+COMPILE_STEP := $(if $(UV_IS_THERE),2/2,3/3)
+SYNC := -- .uv/bin/uv sync --frozen --compile-bytecode
+SYNC_INTO_VENV := VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=.venv .uv/bin/python $(STEP) $(SYNC_STEP)
+# Programs start in half the time, also where Python is told not to write bytecode by itself.
+COMPILE := .uv/bin/python $(STEP) $(COMPILE_STEP) "Compiling Stowplan" -- $(BIN)/python -m compileall -q src
 CONTROL_PLANE := tests/e2e/control_plane
 # Oldest first: each has a folder there.
 RELEASES := 1.36 1.37
@@ -44,8 +53,10 @@ setup: $(DEVELOP) ## create the environment the other targets use
 
 run: $(READY) ## start a cluster with the example workload; in a terminal it stays up for kubectl until Ctrl-C
 	@# Job control keeps Ctrl-C between the terminal and the program, which ends well; make would call it an error.
+	@# Ctrl-Z is passed over: whoever typed it could not bring the program back from behind make.
+	@# Ctrl-Z is passed over: make would end, and nobody could bring the program back.
 	@if [ -t 1 ]; then \
-	    set -m; $(BIN)/stowplan up --from $(EXAMPLE); \
+	    set -m; trap '' TSTP; $(BIN)/stowplan up --from $(EXAMPLE); \
 	else \
 	    $(BIN)/stowplan up --once --explain --allow-refused --from $(EXAMPLE); \
 	fi
@@ -134,16 +145,13 @@ distclean: clean ## also remove the environments and the control plane
 
 # What is there beyond what is needed stays: to run something must not take away what tests need.
 $(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
-	@echo "Installing what Stowplan needs to run into .venv ..."
-	@$(SYNC) --no-dev --inexact
-	@# Programs start in half the time, also where Python is told not to write bytecode by itself.
-	@$(BIN)/python -m compileall -q src
+	@$(SYNC_INTO_VENV) "Installing what Stowplan needs to run into .venv" $(SYNC) --no-dev --inexact
+	@$(COMPILE)
 	@touch $@
 
 $(DEVELOP): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
-	@echo "Installing what Stowplan and its tests need into .venv ..."
-	@$(SYNC)
-	@$(BIN)/python -m compileall -q src
+	@$(SYNC_INTO_VENV) "Installing what Stowplan and its tests need into .venv" $(SYNC)
+	@$(COMPILE)
 	@touch $(READY) $@
 
 $(PAGE): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION)
@@ -176,7 +184,8 @@ $(HELM_BUILT): $(addprefix $(HELM)/,build go.mod go.sum)
 	        "install one, or name it: make PYTHON=path/to/python" >&2; \
 	    exit 1; \
 	fi; \
-	echo "Setting up with $$("$$found" --version) ..."; \
-	"$$found" -m venv .uv
-	@.uv/bin/python -m pip install --disable-pip-version-check uv==$(UV_VERSION)
+	"$$found" $(STEP) 1/3 "Setting up with $$("$$found" --version): uv, which installs the rest" -- \
+	    sh -c 'echo "stage: making an environment for it"; "$$0" -m venv .uv || exit; \
+	        echo "stage: asking for it"; \
+	        .uv/bin/python -m pip install --disable-pip-version-check --progress-bar off uv==$(UV_VERSION)' "$$found"
 	@ln -sf uv $@

@@ -66,6 +66,9 @@ def test_setting_up_says_what_it_does() -> None:
     text = dry_run("run")
     assert "--quiet" not in text
     assert text.index("Setting up with") < text.index("Installing what Stowplan needs to run into .venv")
+    # What they write is a wall; see test_setup_step.py.
+    walls = [line for line in text.splitlines() if "uv sync" in line or "compileall" in line]
+    assert [("tools/setup_step.py" in line) for line in walls] == [True, True]
 
 
 @pytest.mark.skipif(not (ROOT / ".venv" / "bin" / "stowplan").exists(), reason="the environment is not make's")
@@ -87,7 +90,8 @@ def test_ctrl_c_under_make_is_no_error(tmp_path: Path) -> None:
     os.close(inside)
     # To open it waits for the program, which then waits for more to come.
     with pods.open("w"):
-        os.write(terminal, b"\x03")
+        # To stop it would leave make, and whoever typed this, with nothing that goes on.
+        os.write(terminal, b"\x1a\x03")
         said = read_all(terminal)
         assert process.wait(timeout=LIMIT_SECONDS) == 0, said
     os.close(terminal)

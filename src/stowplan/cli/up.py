@@ -113,12 +113,11 @@ def _run(given: Mapping[str, Any]) -> None:
 
     screen = ScreenView() if is_terminal() else None
     view = screen if screen is not None else PlainView()
-    logging = _logging(LogStream(screen.console) if screen is not None else None)
+    logging = _logging(LogStream(screen) if screen is not None else None)
     try:
         process.return_large_blocks()
         _until_done(up.run(_options(given, logging), view), given)
     finally:
-        view.close()
         logging.stop()
     click.echo(ENDED)
 

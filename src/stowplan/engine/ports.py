@@ -62,6 +62,10 @@ class Placed(msgspec.Struct, frozen=True):
     pod: Pod
     node_name: str
     taken_at_ns: int
+    #: How many nodes there were to choose from; 0 if it was placed together with others.
+    feasible_count: int = 0
+    #: The score of the node; None where scores played no part.
+    total: int | None = None
 
 
 class Bound(msgspec.Struct, frozen=True):

@@ -145,7 +145,7 @@ class Scheduler:
                 # It counts on its node already, and has room to grow there.
                 self.give_back(entry, failure.of_resize(run_permit(profile, pod, chosen.node_name)))
             case Chosen() as chosen:
-                self._place(profile, entry, chosen.node_name, shape)
+                self._place(profile, entry, chosen, shape)
             case Refused() as refused:
                 await self._refuse(profile, entry, refused)
             case Failed() as failed:
@@ -163,9 +163,9 @@ class Scheduler:
             self.evictor.start(entry.pod, made.nominated.preemption)
         self.give_back(entry, failure.of_refused(refused, made))
 
-    def _place(self, profile: Profile, entry: QueuedPod, node_name: str, shape: PodShape) -> None:
+    def _place(self, profile: Profile, entry: QueuedPod, chosen: Chosen, shape: PodShape) -> None:
         """Count the pod on its node at once, reserve, ask for permission, and hand over to the binding cycle."""
-        pod = entry.pod
+        pod, node_name = entry.pod, chosen.node_name
         rejected = binding_cycle.place(self.state.cache, profile, pod, node_name, shape)
         # It counts there now. That it was nominated elsewhere, and is no more, wakes nobody: nor does it upstream.
         if self.state.queue.nominations.by_node:
@@ -175,7 +175,7 @@ class Scheduler:
             # Nobody was tried meanwhile, so nobody was refused for want of this room: upstream wakes nobody either.
             self._give_up(profile, entry, node_name, failure.of_rejection(answer), wakes=False)
             return
-        self.environment.tell(Placed(pod, node_name, entry.taken_at_ns))
+        self.environment.tell(Placed(pod, node_name, entry.taken_at_ns, chosen.feasible_count, chosen.total))
         self.start_binding(profile, entry, node_name, answer)
 
     # The binding cycle

@@ -28,13 +28,14 @@ from stowplan.app.options import RunOptions
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.local import initial_objects, run_once
 from stowplan.local import manifests as manifest_files
+from stowplan.local.activity import Activity
 from stowplan.local.api_endpoint import ApiEndpoint
 from stowplan.local.apply import Applier
 from stowplan.local.cluster import UNSTARTABLE, ClusterOptions, EmbeddedCluster, why_unstartable
 from stowplan.local.initial_objects import InitialObjects, LoadedObjects
 from stowplan.local.manifests import Manifest
 from stowplan.local.outcome import ClusterOutcome, key_of
-from stowplan.local.up import Activity, UpOptions, open_cluster, published
+from stowplan.local.up import UpOptions, open_cluster, published
 from stowplan.model import manifests as manifest_text
 from stowplan.model.json_values import MalformedObject
 from stowplan.observe.logs import Logging, LogSettings
@@ -250,6 +251,9 @@ class _Notes:
         pass
 
     def show(self, activity: Activity) -> None:
+        pass
+
+    def close(self) -> None:
         pass
 
 

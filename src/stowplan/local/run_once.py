@@ -50,7 +50,7 @@ async def run_once(options: UpOptions, view: View) -> Decided:
     cluster.scheduler.listen(victims)
     try:
         before = {key_of(pod): pod for pod in cluster.api.list(cluster.pods)}
-        with told_to_stop() as stopped, published(options, cluster), view.stage("scheduling pods", 0):
+        with told_to_stop(view.close) as stopped, published(options, cluster), view.stage("scheduling pods", 0):
             await until_first(cluster, _decide(cluster, options.timeout_seconds), stopped.wait())
         outcome = msgspec.structs.replace(outcome_now(cluster, before), preempted=victims.gone_from(cluster))
         if outcome.is_about_nothing and not cluster.has_data:

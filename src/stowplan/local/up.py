@@ -3,7 +3,7 @@
 read -> open -> put in -> serve, write the kubeconfig -> schedule -> (until stopped | until all is decided) -> close
 
 `local/cluster.py` has its parts, `local/initial_objects.py` its contents. `local/run_once.py` ends it when every pod is
-decided on. What it is doing meanwhile is told in a few numbers, which `cli/up_views.py` draws.
+decided on. What it is doing meanwhile is read off by `local/activity.py`, and drawn by `cli/up_views.py`.
 """
 
 from __future__ import annotations
@@ -11,29 +11,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
-
-import msgspec
+from typing import Any, Protocol
 
 from stowplan.app.process import Tasks
-from stowplan.engine.ports import Bound, Report
 from stowplan.local import api_endpoint, initial_objects
+from stowplan.local.activity import REST_FACTOR, Activity, ActivityCounter
 from stowplan.local.apply import Applier
 from stowplan.local.cluster import ClusterOptions, EmbeddedCluster
 from stowplan.local.initial_objects import InitialObjects, Progress
-from stowplan.queue.entry import POOLED, Place
-
-REST_FACTOR: Final = 30
-SECOND_NS: Final = 1_000_000_000
-#: Pods a second are counted over so many seconds.
-WINDOW_SECONDS: Final = 10
-LAST: Final = 8
-MOST_REASONS: Final = 4
 
 
 class View(Progress, Protocol):
@@ -48,6 +37,9 @@ class View(Progress, Protocol):
 
     def show(self, activity: Activity) -> None:
         """Hear, every now and then, what the cluster is doing."""
+
+    def close(self) -> None:
+        """Give the terminal back as it was; nothing is to be shown any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +61,7 @@ async def run(options: UpOptions, view: View) -> None:
     """Keep a cluster up until told to stop. Raise one of `cluster.UNSTARTABLE` if it cannot begin."""
     cluster = await open_cluster(options, view)
     try:
-        with told_to_stop() as stopped, _told_to_reload(cluster, view), published(options, cluster):
+        with told_to_stop(view.close) as stopped, _told_to_reload(cluster, view), published(options, cluster):
             # It counts from the first pod on.
             counter = ActivityCounter(cluster)
             await until_first(cluster, cluster.schedule(), stopped.wait())
@@ -78,6 +70,7 @@ async def run(options: UpOptions, view: View) -> None:
             view.opened(cluster, options.kubeconfig)
             await _show_until(stopped, cluster, counter, view)
     finally:
+        view.close()
         await cluster.close()
 
 
@@ -105,13 +98,13 @@ async def open_cluster(options: UpOptions, view: View) -> EmbeddedCluster:
 async def _show_until(stopped: asyncio.Event, cluster: EmbeddedCluster, counter: ActivityCounter, view: View) -> None:
     loop = asyncio.get_running_loop()
     while not stopped.is_set():
-        began = loop.time()
-        view.show(counter.count())
-        # Of a large cluster it takes a while, which is to be a small part of the time.
+        activity, began = counter.count(), loop.time()
+        view.show(activity)
+        # On a slow terminal it takes a while, which is to be a small part of the time.
         rest_seconds = max(view.every_seconds, (loop.time() - began) * REST_FACTOR)
         await until_first(cluster, stopped.wait(), asyncio.sleep(rest_seconds))
     # What has happened since is not to be missing from the last word.
-    view.show(counter.count())
+    view.show(counter.count(is_last=True))
 
 
 async def until_first(cluster: EmbeddedCluster, *works: Coroutine[Any, Any, Any]) -> None:
@@ -129,13 +122,14 @@ async def until_first(cluster: EmbeddedCluster, *works: Coroutine[Any, Any, Any]
 
 
 @contextmanager
-def told_to_stop() -> Iterator[asyncio.Event]:
-    """Listen for Ctrl-C and SIGTERM; who is asked twice ends at once."""
+def told_to_stop(leave: Callable[[], None]) -> Iterator[asyncio.Event]:
+    """Listen for Ctrl-C and SIGTERM; who is asked twice ends at once, after `leave`."""
     stopped, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def stop() -> None:
         if stopped.is_set():
             # Everything acknowledged is on disk, if it is kept at all.
+            leave()
             os._exit(130)
         stopped.set()
 
@@ -174,93 +168,3 @@ def published(options: UpOptions, cluster: EmbeddedCluster) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-# What it is doing
-
-
-class RecentPlacement(msgspec.Struct, frozen=True):
-    """A pod that was bound."""
-
-    pod: str
-    node: str
-    at_ns: int
-
-
-class Activity(msgspec.Struct, frozen=True):
-    """The cluster at one moment."""
-
-    nodes: int
-    #: How many pods there are of each phase, and how many that are being deleted count as `Terminating`.
-    phases: dict[str, int]
-    #: How many pods wait in each place of the queue.
-    waiting: dict[str, int]
-    #: Why pods were refused, the most frequent sentence first.
-    reasons: list[tuple[str, int]]
-    bound: int
-    bound_per_second: float
-    #: The latest placements, newest first.
-    last: list[RecentPlacement]
-    now_ns: int
-    #: Whether the scheduler of this cluster places pods; if not, others may do that without being counted here.
-    schedules: bool = True
-
-
-class ActivityCounter:
-    """Counts along; `count` is cheap enough to be asked for every second."""
-
-    def __init__(self, cluster: EmbeddedCluster) -> None:
-        self._cluster, self._replica = cluster, cluster.scheduler.replica
-        self._now_ns: Callable[[], int] = self._replica.scheduler.environment.now_ns
-        self._phase_at = cluster.pods.fields.index("status.phase")
-        self._bound = 0
-        self._last: deque[RecentPlacement] = deque(maxlen=LAST)
-        #: How many pods were bound in each of the last seconds.
-        self._seconds: Counter[int] = Counter()
-        cluster.scheduler.listen(self._hear)
-
-    def count(self) -> Activity:
-        now_ns, store = self._now_ns(), self._cluster.api.store
-        pods = store.list(self._cluster.pods)
-        return Activity(
-            nodes=len(store.list(self._cluster.nodes)),
-            phases=dict(Counter(stored.fields[self._phase_at] or "Pending" for stored in pods)),
-            waiting=self._waiting(),
-            reasons=self._reasons(),
-            bound=self._bound,
-            bound_per_second=self._rate(now_ns),
-            last=list(reversed(self._last)),
-            now_ns=now_ns,
-            schedules=self._replica.watching.is_scheduling,
-        )
-
-    def _hear(self, report: Report) -> None:
-        if not isinstance(report, Bound):
-            return
-        now_ns = self._now_ns()
-        self._bound += 1
-        self._last.append(RecentPlacement(report.pod.key, report.node_name, now_ns))
-        self._seconds[now_ns // SECOND_NS] += 1
-
-    def _rate(self, now_ns: int) -> float:
-        """Return pods a second, over the time in which pods were bound at all."""
-        first = now_ns // SECOND_NS - WINDOW_SECONDS
-        self._seconds = Counter({second: count for second, count in self._seconds.items() if second > first})
-        if not self._seconds:
-            return 0.0
-        passed = max(1.0, min(WINDOW_SECONDS, now_ns / SECOND_NS - min(self._seconds)))
-        return self._seconds.total() / passed
-
-    def _waiting(self) -> dict[str, int]:
-        queue = self._replica.scheduler.state.queue
-        members = queue.groups or ()
-        found = Counter(entry.where.value for entry in (*queue.places.entries.values(), *members))
-        if len(queue.in_flight):
-            found[Place.IN_FLIGHT.value] = len(queue.in_flight)
-        return dict(found)
-
-    def _reasons(self) -> list[tuple[str, int]]:
-        queue = self._replica.scheduler.state.queue
-        refused = [one for one in queue.places.entries.values() if one.place in POOLED]
-        tries = (self._replica.timeline.tries(entry.pod) for entry in (*refused, *(queue.groups or ())))
-        return Counter(found[-1].message for found in tries if found).most_common(MOST_REASONS)

@@ -10,8 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from stowplan import __version__
-from stowplan.cli import SUBCOMMANDS, main, output, queue, up_views
-from stowplan.local.up import Activity
+from stowplan.cli import SUBCOMMANDS, main, output, queue
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ["examples/cluster.yaml", "examples/workload.yaml"]
@@ -79,10 +78,6 @@ def test_what_is_counted_is_worded_by_its_number() -> None:
     assert [output.counted(number, "pod") for number in (0, 1, 2)] == ["0 pods", "1 pod", "2 pods"]
     counts = [queue._counts({"active": number}, "") for number in (0, 1, 2)]
     assert counts == ["no pod waits", "1 pod waits: 1 active", "2 pods wait: 2 active"]
-    score = Activity(
-        nodes=1, phases={"Pending": 1}, waiting={}, reasons=[], bound=1, bound_per_second=0, last=[], now_ns=0
-    )
-    assert up_views.headline(score) == "1 node; pods: 1 pending; 1 placed, 0 a second"
 
 
 def test_the_default_configuration_is_shown_with_all_defaults() -> None:
