@@ -53,7 +53,6 @@ setup: $(DEVELOP) ## create the environment the other targets use
 
 run: $(READY) ## start a cluster with the example workload; in a terminal it stays up for kubectl until Ctrl-C
 	@# Job control keeps Ctrl-C between the terminal and the program, which ends well; make would call it an error.
-	@# Ctrl-Z is passed over: whoever typed it could not bring the program back from behind make.
 	@# Ctrl-Z is passed over: make would end, and nobody could bring the program back.
 	@if [ -t 1 ]; then \
 	    set -m; trap '' TSTP; $(BIN)/stowplan up --from $(EXAMPLE); \
