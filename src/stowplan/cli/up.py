@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: What only --once comes to.
 _OF_ONCE: Final = ("timeout", "explains", "allow_refused", "form")
 #: What only the scheduler reads.
-_OF_SCHEDULER: Final = ("config_path", "legacy_config")
+_OF_SCHEDULER: Final = ("config_path", "legacy_config", "reload")
 
 
 @click.command("up")
@@ -52,6 +52,7 @@ _OF_SCHEDULER: Final = ("config_path", "legacy_config")
 @options.config
 @options.legacy_config
 @options.feature_gates
+@click.option("--reload", is_flag=True, help="Have the configuration and its plugins in force as soon as they are saved.")
 @click.option(
     "--without",
     multiple=True,
@@ -96,6 +97,9 @@ def _check_flags(ctx: click.Context, given: Mapping[str, Any]) -> None:
         _refuse(ctx, _OF_ONCE, "is for --once, which ends and prints; add --once, or leave it out")
     if "scheduler" in given["without"]:
         _refuse(ctx, _OF_SCHEDULER, "is for the scheduler, which --without leaves out; leave one of them out")
+    if given["reload"] and (given["once"] or not given["config_path"]):
+        why = "--once ends before anything is saved; leave one of them out" if given["once"] else "name it with --config"
+        raise BadInputError(f"--reload is for a configuration that is edited while the cluster is up: {why}")
     if given["legacy_config"] and not given["config_path"]:
         raise BadInputError("--legacy-config is for a configuration; name it with --config")
 
@@ -183,6 +187,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
         given["timeout"],
         given["explains"],
         output.width(),
+        given["reload"],
     )
 
 

@@ -31,6 +31,8 @@ Fault = Exception | SystemExit
 
 def place_of(error: BaseException) -> str:
     """Return `file:line` of the plugin where an exception came from; nothing if no plugin was in its way."""
+    if isinstance(error, SyntaxError) and error.filename and not error.filename.startswith("<"):
+        return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
     own = next((frame.filename for frame in frames if not frame.filename.startswith(_PASSAGES)), "")
     # What it called may be anybody's; the last line of its own file is where its author looks.
@@ -51,6 +53,8 @@ def spelled(error: BaseException) -> str:
 
 def said(error: BaseException) -> str:
     """Return what an exception says; a number (of who ends the program) or a key alone does not say enough."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}"
     text = str(error)
     is_short = isinstance(error, SystemExit | KeyError)
     return f"{type(error).__name__}: {text}" if is_short else text or type(error).__name__

@@ -1,0 +1,69 @@
+"""`stowplan up --reload`: a plugin that is edited while the cluster is up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.up.test_up import PODS, pod
+from tests.integration.up.up_process import Up, run, running
+
+CONFIG = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles: [{plugins: {multiPoint: {enabled: [{name: 'ends.py:Ends'}]}}}]
+"""
+ENDS = """from stowplan.framework import FilterNode
+
+class Ends(FilterNode):
+    def filter_node(self, pod, node, state):
+        return None if node.name.startswith("node-000%s") else "another is wanted"
+"""
+
+
+def next_note(up: Up) -> str:
+    assert up.process.stderr is not None
+    return next(line for line in up.process.stderr if line.startswith("note: "))
+
+
+def test_what_is_saved_is_in_force_and_the_cluster_stays(tmp_path: Path) -> None:
+    (tmp_path / "ends.py").write_text(ENDS % 0)
+    (tmp_path / "config.yaml").write_text(CONFIG)
+    with running(tmp_path, "--nodes", "2", "--config", "config.yaml", "--reload") as up:
+        up.send("POST", PODS, pod("a"))
+        up.until(lambda: up.node_of("a").startswith("node-0000"))
+        (tmp_path / "ends.py").write_text(ENDS % 1)
+        assert next_note(up) == "note: ends.py was saved, and is in force with the next pod\n"
+        up.send("POST", PODS, pod("b"))
+        up.until(lambda: up.node_of("b").startswith("node-0001"))
+        (tmp_path / "ends.py").write_text(ENDS.replace("None if", "None of") % 0)
+        assert next_note(up) == (
+            "note: ends.py was saved, and is refused; what is in force stays: construct: plugin 'ends.py:Ends':"
+            " cannot load 'ends.py': SyntaxError: invalid syntax (at ends.py:5)\n"
+        )
+        (tmp_path / "config.yaml").write_text(CONFIG + "percentageOfNodesToScore: 70\n")
+        assert "ends.py:5" in next_note(up)
+        (tmp_path / "ends.py").write_text(ENDS % 0)
+        told = next_note(up)
+        assert told == "note: ends.py was saved, and is in force with the next pod: percentageOfNodesToScore\n"
+        up.send("POST", PODS, pod("c"))
+        up.until(lambda: up.node_of("c").startswith("node-0000"))
+        assert up.node_of("b").startswith("node-0001")
+        assert up.end()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "remedy"),
+    [
+        pytest.param(("--reload",), "name it with --config", id="nothing to read again"),
+        pytest.param(
+            ("--reload", "--once", "--config", "config.yaml"),
+            "--once ends before anything is saved; leave one of them out",
+            id="an end at once",
+        ),
+    ],
+)
+def test_where_nothing_can_be_saved_the_flag_is_refused(tmp_path: Path, flags: tuple[str, ...], remedy: str) -> None:
+    result = run(tmp_path, "up", *flags)
+    problem = "--reload is for a configuration that is edited while the cluster is up"
+    assert (result.returncode, result.stderr) == (2, f"Error: {problem}: {remedy}\n")
