@@ -60,6 +60,9 @@ class RunOptions:
     config_map: str = _flag("", "NAMESPACE/NAME of a ConfigMap that has the configuration under config.yaml.")
     config_text: str = _flag("", "The KubeSchedulerConfiguration itself, not a file.")
     legacy_config: bool = _flag(False, "Take a configuration of an older release, and warn of each thing converted.")
+    plugin_budget: Duration = _flag(
+        of_seconds(0), "Longest answer of a plugin from elsewhere; slower scores are left out for a while. 0 for none."
+    )
     page: bool = _flag(False, "Serve the page that shows the cluster at /page/.")
     master: str = _flag("", "Address of the Kubernetes API server; wins over the one of the kubeconfig.")
     write_config_to: str = _flag("", "Write the configuration in force to this file and exit.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: What only --once comes to.
 _OF_ONCE: Final = ("timeout", "explains", "allow_refused", "form")
 #: What only the scheduler reads.
-_OF_SCHEDULER: Final = ("config_path", "legacy_config", "reload")
+_OF_SCHEDULER: Final = ("config_path", "legacy_config", "reload", "plugin_budget")
 
 
 @click.command("up")
@@ -53,6 +53,13 @@ _OF_SCHEDULER: Final = ("config_path", "legacy_config", "reload")
 @options.legacy_config
 @options.feature_gates
 @click.option("--reload", is_flag=True, help="Have the configuration and its plugins in force as soon as they are saved.")
+@click.option(
+    "--plugin-budget",
+    default="0s",
+    metavar="DURATION",
+    callback=options.read_duration,
+    help="Longest answer of a plugin from elsewhere, such as 5ms; slower scores are left out for a while.",
+)
 @click.option(
     "--without",
     multiple=True,
@@ -172,7 +179,12 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
     cluster = ClusterOptions(
         endpoint,
         given["data"],
-        RunOptions(given["config_path"] or "", legacy_config=given["legacy_config"], feature_gates=given["gates"]),
+        RunOptions(
+            given["config_path"] or "",
+            legacy_config=given["legacy_config"],
+            feature_gates=given["gates"],
+            plugin_budget=given["plugin_budget"],
+        ),
         logging,
         given["seed"],
         given["audit_log"],

@@ -26,14 +26,14 @@ from stowplan.model.pod import Pod, pod_id
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
-from stowplan.observe.plugin_metrics import PluginMetrics
+from stowplan.observe.plugin_metrics import BUDGET, PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
 from stowplan.queue.entry import Place, QueuedGroup
 from stowplan.queue.hints import HintTimer
 from stowplan.queue.queue import SchedulingQueue
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-ALL: Final = SCHEDULER + COMPONENT
+ALL: Final = SCHEDULER + COMPONENT + BUDGET
 MANY_ATTEMPTS: Final = 15
 #: Where somebody waits, by upstream's queue.
 _QUEUE = {
