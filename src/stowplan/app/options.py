@@ -266,6 +266,13 @@ def ignored_flags(options: RunOptions) -> list[str]:
     return [name for name in DEPRECATED if name in options.given] if has_file(options) else []
 
 
+def budget_seconds(options: RunOptions) -> float:
+    """Return how long plugins from elsewhere may take to answer; 0 for as long as they like."""
+    if options.plugin_budget.nanoseconds < 0:
+        raise OptionError(f"--plugin-budget {options.plugin_budget}: write a time such as 5ms, or 0 for none")
+    return options.plugin_budget.seconds
+
+
 def log_settings(options: RunOptions) -> LogSettings:
     """Return what the logging flags say; raise OptionError if one makes no sense."""
     if options.logging_format not in ("text", "json"):

@@ -17,7 +17,7 @@ from stowplan.app.assembly import assemble, reassemble
 from stowplan.app.budgeted_plugins import BudgetedPlugins
 from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.configuration import queue_limits_of, reading
-from stowplan.app.options import RunOptions
+from stowplan.app.options import RunOptions, budget_seconds
 from stowplan.app.process import Tasks, now, settle_down
 from stowplan.app.profiles import Built
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader
@@ -105,7 +105,7 @@ class Replica:
         self._retiring = Tasks()
         self.metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
         plugins, handle, environment = self.metrics.plugins, self.cluster.handle, self.scheduler.environment
-        self._budget = self._plugin_budget(options.plugin_budget.seconds)
+        self._budget = self._plugin_budget(budget_seconds(options))
         note = plugins.note if self._budget is None else self._budget.beside(plugins.note)
         handle.stopwatch.have_noted(note, plugins.note_awaited)
         handle.measures = self.scheduler.environment.measures = self.metrics.series

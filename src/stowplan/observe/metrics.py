@@ -33,7 +33,7 @@ from stowplan.queue.hints import HintTimer
 from stowplan.queue.queue import SchedulingQueue
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-ALL: Final = SCHEDULER + COMPONENT + BUDGET
+ALL: Final = SCHEDULER + COMPONENT
 MANY_ATTEMPTS: Final = 15
 #: Where somebody waits, by upstream's queue.
 _QUEUE = {
@@ -227,7 +227,8 @@ def _seconds(from_ns: int, to_ns: int) -> float:
 
 def available(gates: FeatureGates) -> list[Definition]:
     """Return the metrics that exist under some feature gates."""
-    return [definition for definition in of_release(gates) if not definition.gate or gates.enabled(definition.gate)]
+    known = (*of_release(gates), *BUDGET)
+    return [definition for definition in known if not definition.gate or gates.enabled(definition.gate)]
 
 
 def of_release(gates: FeatureGates) -> list[Definition]:
