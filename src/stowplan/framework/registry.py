@@ -75,6 +75,11 @@ class Registry:
         return self._loaded[reference]
 
     @property
+    def classes(self) -> Mapping[str, type[Plugin]]:
+        """All plugins by name."""
+        return self._classes
+
+    @property
     def foreign(self) -> tuple[type[Plugin], ...]:
         """The plugins that are not in-tree."""
         return tuple(cls for name, cls in self._classes.items() if name not in self._in_tree)
@@ -96,7 +101,7 @@ class Registry:
         resolved = resolve(config, declared)
         names = {name for listed in resolved.values() for name, _ in listed if name in self._classes}
         arguments = config.plugin_config
-        instances = {name: self._build(name, arguments.get(name), handle) for name in sorted(names)}
+        instances = {name: self.make(name, arguments.get(name), handle) for name in sorted(names)}
         at: dict[str, list[tuple[Any, int]]] = {
             point: [
                 (_lifted(instances[name], point), weight)
@@ -120,7 +125,8 @@ class Registry:
             **plain,
         )
 
-    def _build(self, name: str, arguments: Any, handle: Handle) -> Plugin:
+    def make(self, name: str, arguments: Any, handle: Handle) -> Plugin:
+        """Make a plugin with its arguments as they are written; raise RegistryError if that cannot be done."""
         cls = self._classes[name]
         accepted = inspect.signature(cls).parameters
         keywords: dict[str, Any] = {"handle": handle} if "handle" in accepted else {}

@@ -72,11 +72,11 @@ class Desk:
 
 
 @pytest.fixture(autouse=True)
-def modules_put_back() -> Iterator[None]:
-    before = dict(sys.modules)
+def modules_put_back(tmp_path: Path) -> Iterator[None]:
     yield
-    for name in sys.modules.keys() - before.keys():
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def test_a_filter_that_turns_round_is_in_force_with_the_next_pod(tmp_path: Path) -> None:
