@@ -100,7 +100,7 @@ Blame = tuple[str, str, Pod]
 class Stopwatch:
     """Measures every question to a plugin that answers at once, and tells of the slow ones."""
 
-    __slots__ = ("_late_ns", "_limit_ns", "_note", "_note_awaited", "_tell", "_told", "is_wound", "now_ns")
+    __slots__ = ("_faults", "_late_ns", "_limit_ns", "_note", "_note_awaited", "_tell", "_told", "is_wound", "now_ns")
 
     def __init__(self) -> None:
         #: Whether there is a clock to measure by; without one, nobody need ask.
