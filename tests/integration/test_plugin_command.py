@@ -140,7 +140,7 @@ def test_a_plugin_that_breaks_the_contract_is_told_how(tmp_path: Path, monkeypat
     assert stowplan("plugin", "check", "draws.py:Draws", "--args", "most: 1").exit_code == 0
     for arguments, problem in (
         (("draws.py",), "Error: 'draws.py' names no class; write FILE.py:CLASS, or module:CLASS\n"),
-        (("draws.py:Draw",), "Error: plugin 'draws.py:Draw': 'draws.py' has no class 'Draw'; did you mean 'Draws'?\n"),
+        (("draws.py:Draw",), "Error: plugin 'draws.py:Draw': 'draws.py' has no class 'Draw'; did you mean Draws?\n"),
         (("draws.py:Draws", "--args", "least: 1"), "Error: plugin 'Draws': unknown argument 'least'; it takes: most\n"),
     ):
         refused = stowplan("plugin", "check", *arguments)
@@ -149,4 +149,4 @@ def test_a_plugin_that_breaks_the_contract_is_told_how(tmp_path: Path, monkeypat
 
 def test_plugins_are_listed_with_their_points() -> None:
     lines = [line.split() for line in stowplan("plugin", "list").output.splitlines()]
-    assert ["NodeName", "stowplan", "filter"] in lines
+    assert ["DefaultBinder", "stowplan", "bind"] in lines

@@ -51,7 +51,12 @@ class SourceWatch:
         # What was loaded counts as it was then, and of what may mend it, what there was before that was tried.
         loaded = {path: text if text is not None else plugin_source.content_of(path) for path, text in sources.items()}
         before = {path: self._beside.get(path) for path in beside}
-        self._known = {**_read((self._config,)), **before, **loaded, **_only(self._known, (self._config, *sources, *beside))}
+        self._known = {
+            **_read((self._config,)),
+            **before,
+            **loaded,
+            **_only(self._known, (self._config, *sources, *beside)),
+        }
         self._last = self._known
 
 

@@ -52,7 +52,9 @@ _OF_SCHEDULER: Final = ("config_path", "legacy_config", "reload", "plugin_budget
 @options.config
 @options.legacy_config
 @options.feature_gates
-@click.option("--reload", is_flag=True, help="Have the configuration and its plugins in force as soon as they are saved.")
+@click.option(
+    "--reload", is_flag=True, help="Have the configuration and its plugins in force as soon as they are saved."
+)
 @click.option(
     "--plugin-budget",
     default="0s",
@@ -105,7 +107,9 @@ def _check_flags(ctx: click.Context, given: Mapping[str, Any]) -> None:
     if "scheduler" in given["without"]:
         _refuse(ctx, _OF_SCHEDULER, "is for the scheduler, which --without leaves out; leave one of them out")
     if given["reload"] and (given["once"] or not given["config_path"]):
-        why = "--once ends before anything is saved; leave one of them out" if given["once"] else "name it with --config"
+        why = (
+            "--once ends before anything is saved; leave one of them out" if given["once"] else "name it with --config"
+        )
         raise BadInputError(f"--reload is for a configuration that is edited while the cluster is up: {why}")
     if given["legacy_config"] and not given["config_path"]:
         raise BadInputError("--legacy-config is for a configuration; name it with --config")

@@ -102,9 +102,7 @@ class Facts:
         return column
 
 
-def add_declared(
-    declared: dict[str, Callable[[Node], Any]], name: str, read: Callable[[Node], Any]
-) -> None:
+def add_declared(declared: dict[str, Callable[[Node], Any]], name: str, read: Callable[[Node], Any]) -> None:
     """Add a column to those that are declared; raise ValueError if another plugin declares one of its name."""
     known = declared.get(name)
     if known is not None and _origin(known) != _origin(read):

@@ -137,7 +137,9 @@ def test_a_file_is_read_only_when_two_looks_agree(tmp_path: Path) -> None:
     [
         pytest.param("class Only(\n", "SyntaxError: '(' was never closed", 1, id="it does not parse"),
         pytest.param(ONLY % "b" + "\n1 / 0\n", "division by zero", 10, id="it raises at import"),
-        pytest.param("\nimport no_such_module\n", "No module named 'no_such_module'", 2, id="it imports what is not there"),
+        pytest.param(
+            "\nimport no_such_module\n", "No module named 'no_such_module'", 2, id="it imports what is not there"
+        ),
     ],
 )
 def test_what_cannot_be_loaded_is_told_with_its_line_and_leaves_the_old_in_force(

@@ -88,7 +88,10 @@ def test_the_whole_way_is_told_once_for_each_fault_and_then_how_often_it_came(fa
     for name in ("a", "b"):
         cluster.choose(make_pod(name).label("rule", "{").build())
     cluster.choose(make_pod("c").build())
-    failed, way = "plugin 'Faulty' failed in Filter for pod 'default/{}' at {}:{}", "and how it came to that is told this once:"
+    failed, way = (
+        "plugin 'Faulty' failed in Filter for pod 'default/{}' at {}:{}",
+        "and how it came to that is told this once:",
+    )
     first, second, other = told
     assert first.splitlines()[0] == f"{failed.format('a', faulty, 17)}, {way}"
     assert f'File "{faulty}", line 14, in filter_node' in first
@@ -130,7 +133,9 @@ class Raises({}):
         pytest.param("FilterNode", "filter_node", "failed in Filter for pod", "", id="Filter"),
         pytest.param("PreScore", "pre_score", "failed in PreScore for pod", "", id="PreScore"),
         pytest.param("Score", "score", "failed in Score for pod", "", id="Score"),
-        pytest.param("Reserve", "reserve", "running Reserve plugin", "def unreserve(self, *details): pass", id="Reserve"),
+        pytest.param(
+            "Reserve", "reserve", "running Reserve plugin", "def unreserve(self, *details): pass", id="Reserve"
+        ),
         pytest.param("Permit", "permit", "running Permit plugin", "", id="Permit"),
         pytest.param("PreBind", "pre_bind", "running PreBind plugin", "", id="PreBind"),
     ],
