@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.engine.ports import Trouble
 from stowplan.engine.scheduler import Scheduler
+from stowplan.framework.kept.memo import Memo
 from stowplan.framework.plugin_budget import PluginBudget, leaving_out
 from stowplan.framework.plugin_faults import SECOND_NS, Blame
 from stowplan.framework.profile import Profile
@@ -59,9 +61,11 @@ class BudgetedPlugins:
         left_out = self._budget.left_out
         shown = frozenset().union(*(profile.left_out for profile in self._cluster.profiles.values()))
         if left_out != shown:
-            self._cluster.use_profiles({name: leaving_out(one, left_out) for name, one in self._whole.items()})
-            policy = self._scheduler.policy
-            policy.profiles, policy.field = self._cluster.profiles, self._cluster.field
+            cluster, policy = self._cluster, self._scheduler.policy
+            cluster.profiles = {name: leaving_out(one, left_out) for name, one in self._whole.items()}
+            # Nothing that was answered with others is kept.
+            cluster.field = replace(cluster.field, memo=Memo(cluster.cache.table))
+            policy.profiles, policy.field = cluster.profiles, cluster.field
         self._show()
         wait_ns = self._budget.next_ns()
         if wait_ns is not None:

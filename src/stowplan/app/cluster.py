@@ -375,11 +375,6 @@ class Cluster:
             percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
         )
 
-    def use_profiles(self, profiles: Mapping[str, Profile]) -> None:
-        """Schedule with other versions of the same profiles; nothing that was answered under the old ones is kept."""
-        self.profiles = profiles
-        self.field = replace(self.field, memo=Memo(self.cache.table))
-
     @property
     def extenders(self) -> tuple[Extender, ...]:
         return self.handle.extenders

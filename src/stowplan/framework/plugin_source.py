@@ -81,7 +81,8 @@ def load_file(path: Path) -> ModuleType:
 def _load_alone(path: Path) -> ModuleType:
     name = str(path)
     spec = importlib.util.spec_from_file_location(name, path, loader=FreshLoader(name, str(path)))
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # Dataclasses and structs look their annotations up there; a path is the name of no other module.
     sys.modules[name] = module

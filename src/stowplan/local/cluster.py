@@ -184,7 +184,7 @@ class EmbeddedCluster:
         return "; ".join(told)
 
     async def follow_saves(self, tell: Callable[[str], None]) -> None:
-        """Have the configuration and its plugins in force as they are saved, until cancelled; tell what became of it."""
+        """Have the configuration and its plugins in force as they are saved, until cancelled; tell of each."""
         if self._source is None:
             return
         reloader = self.scheduler.replica.reloader
@@ -201,7 +201,7 @@ class EmbeddedCluster:
         answer = await replica.reloader.reread(self._source, installed_plugins)
         watch.settle(is_good=not isinstance(answer, RejectedConfiguration))
         replica.take(answer)
-        saved = ", ".join(os.path.relpath(path) for path in changed)
+        saved = _named(changed)
         if isinstance(answer, RejectedConfiguration):
             return f"{saved} was saved, and is refused; what is in force stays: {answer.reason}"
         told = ", ".join((*answer.changes, *(f"{name} needs a restart" for name in answer.needs_restart)))
@@ -234,6 +234,11 @@ class EmbeddedCluster:
         now_ns = steady_clock()
         metrics = Metrics(now_ns, flags.feature_gates)
         return ReplicaSettings(flags, configuration, metrics, now_ns, self._options.seed)
+
+
+def _named(files: Iterable[Path]) -> str:
+    """Name files as they are called from here."""
+    return ", ".join(map(os.path.relpath, files))
 
 
 def _audit_log(path: str) -> AuditLog | None:

@@ -80,7 +80,7 @@ class Sleepy(ScoreNode):
 """
 
 
-def test_a_plugin_that_exceeds_its_budget_is_left_out_of_the_scores(tmp_path: Path) -> None:
+def test_a_plugin_over_its_budget_is_left_out_of_the_scores(tmp_path: Path) -> None:
     (tmp_path / "sleepy.py").write_text(SLEEPY)
     (tmp_path / "config.yaml").write_text(CONFIG.replace("ends.py:Ends", "sleepy.py:Sleepy"))
     with running(tmp_path, "--nodes", "2", "--config", "config.yaml", "--plugin-budget", "1ms") as up:
