@@ -369,11 +369,8 @@ class Cluster:
         self.config, self.profiles, self.handle.extenders = config, built.profiles, built.extenders
         self._handlers.scheduler_names, self.registry = built.profiles, built.registry
         self.cache.table.facts.redeclare(built.columns)
-        self.field = replace(
-            self.field,
-            memo=Memo(self.cache.table),
-            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
-        )
+        percentage = config.percentage_of_nodes_to_score or ALL_NODES
+        self.field = replace(self.field, memo=Memo(self.cache.table), percentage_of_nodes_to_score=percentage)
 
     @property
     def extenders(self) -> tuple[Extender, ...]:
