@@ -28,6 +28,10 @@ NOT_OURS = {
     "handle.waiting_pods": "the handle that a plugin is given",
     "path/to/file.py": "an example of a user's file",
     "plugins/cool.py": "an example of a user's file",
+    "src/zone_affinity/plugin.py": "an example of a user's file",
+    "zone-affinity/src/zone_affinity/__init__.py": "an example of a user's file",
+    "zone-affinity/src/zone_affinity/plugin.py": "an example of a user's file",
+    "zone-affinity/tests/test_plugin.py": "an example of a user's file",
 }
 
 PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -5,7 +5,7 @@ The live scheduler, the embedded cluster and the simulation differ in the writer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from stowplan.framework.contract import Awaited
 from stowplan.framework.gangs import has_gangs
 from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.pod_groups import has_groups
-from stowplan.framework.profile import awaited_by
+from stowplan.framework.profile import Profile, awaited_by
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import GroupKey, OwnGroup
@@ -64,10 +64,24 @@ def reassemble(cluster: Cluster, scheduler: Scheduler) -> None:
     Called between two cycles, never inside one.
     """
     policy, queue = scheduler.policy, scheduler.state.queue
+    replaced = _replaced(policy.profiles, cluster.profiles)
     _use(cluster, policy)
     scheduler.event_handlers.scheduler_names = cluster.profiles
     queue.use(_awaited(cluster))
     queue.bring_all_back(scheduler.environment.now_ns())
+    # Other code may know nothing of the pods that it holds, or decide otherwise.
+    for waiting in scheduler.state.waiting:
+        for plugin in replaced.intersection(waiting.held_by):
+            waiting.turn_back(plugin, f"plugin {plugin} was read again")
+
+
+def _replaced(old: Mapping[str, Profile], new: Mapping[str, Profile]) -> frozenset[str]:
+    """Return the plugins of which there is other code now."""
+    before, after = (
+        {plugin.name: type(plugin) for profile in profiles.values() for plugin in profile.foreign}
+        for profiles in (old, new)
+    )
+    return frozenset(name for name, cls in before.items() if after.get(name, cls) is not cls)
 
 
 def _use(cluster: Cluster, policy: ActivePolicy) -> None:

@@ -48,6 +48,7 @@ from stowplan.framework.gangs import Gang, gang_of
 from stowplan.framework.kept.memo import Memo
 from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.profile import Profile
+from stowplan.framework.registry import Registry
 from stowplan.framework.verdict import Code
 from stowplan.model.pod import Pod
 from stowplan.observe.explain import explain, feasible_nodes
@@ -87,6 +88,7 @@ class Cluster:
         built = self.build(self.config)
         self.profiles: Mapping[str, Profile] = built.profiles
         self.handle.extenders = built.extenders
+        self.cache.table.facts.redeclare(built.columns)
         self._pending = PendingPods(self.handle.nominations, lambda: self.profiles)
         self._handlers = EventHandlers(self.cache, self._pending, self.profiles)
         #: Told what extenders say against pods, and which of them fail.
@@ -358,19 +360,17 @@ class Cluster:
 
     # Profiles and extenders
 
-    def build(self, config: Configuration) -> Built:
-        """Make the profiles and extenders of a configuration, without using them yet."""
-        return build(config, self.registry, self.handle, self.cache.table.facts)
+    def build(self, config: Configuration, registry: Registry | None = None) -> Built:
+        """Make the profiles and extenders of a configuration, without using them yet; of other plugins, if given."""
+        return build(config, registry or self.registry, self.handle)
 
     def use(self, config: Configuration, built: Built) -> None:
         """Schedule with other profiles and extenders from now on; nothing that the old ones answered is kept."""
         self.config, self.profiles, self.handle.extenders = config, built.profiles, built.extenders
-        self._handlers.scheduler_names = built.profiles
-        self.field = replace(
-            self.field,
-            memo=Memo(self.cache.table),
-            percentage_of_nodes_to_score=config.percentage_of_nodes_to_score or ALL_NODES,
-        )
+        self._handlers.scheduler_names, self.registry = built.profiles, built.registry
+        self.cache.table.facts.redeclare(built.columns)
+        percentage = config.percentage_of_nodes_to_score or ALL_NODES
+        self.field = replace(self.field, memo=Memo(self.cache.table), percentage_of_nodes_to_score=percentage)
 
     @property
     def extenders(self) -> tuple[Extender, ...]:

@@ -60,6 +60,9 @@ class RunOptions:
     config_map: str = _flag("", "NAMESPACE/NAME of a ConfigMap that has the configuration under config.yaml.")
     config_text: str = _flag("", "The KubeSchedulerConfiguration itself, not a file.")
     legacy_config: bool = _flag(False, "Take a configuration of an older release, and warn of each thing converted.")
+    plugin_budget: Duration = _flag(
+        of_seconds(0), "Longest answer of a plugin from elsewhere; slower scores are left out for a while. 0 for none."
+    )
     page: bool = _flag(False, "Serve the page that shows the cluster at /page/.")
     master: str = _flag("", "Address of the Kubernetes API server; wins over the one of the kubeconfig.")
     write_config_to: str = _flag("", "Write the configuration in force to this file and exit.")
@@ -261,6 +264,13 @@ def _with_flags(options: RunOptions, value: Any, names: dict[str, str]) -> Any:
 def ignored_flags(options: RunOptions) -> list[str]:
     """Name the flags that were given but do not count, because the configuration comes from a file."""
     return [name for name in DEPRECATED if name in options.given] if has_file(options) else []
+
+
+def budget_seconds(options: RunOptions) -> float:
+    """Return how long plugins from elsewhere may take to answer; 0 for as long as they like."""
+    if options.plugin_budget.nanoseconds < 0:
+        raise OptionError(f"--plugin-budget {options.plugin_budget}: write a time such as 5ms, or 0 for none")
+    return options.plugin_budget.seconds
 
 
 def log_settings(options: RunOptions) -> LogSettings:

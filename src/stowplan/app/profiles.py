@@ -16,7 +16,7 @@ from stowplan.framework.plugin_faults import Stopwatch
 from stowplan.framework.profile import Profile
 from stowplan.framework.registry import Registry
 from stowplan.model.node import Node
-from stowplan.table.facts import Facts
+from stowplan.table.facts import add_declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,21 @@ class Built:
 
     profiles: Mapping[str, Profile]
     extenders: tuple[Extender, ...]
+    #: Where the plugins come from, and the columns that they declare.
+    registry: Registry
+    columns: Mapping[str, Callable[[Node], Any]]
 
 
-def build(config: Configuration, registry: Registry, handle: PluginHandle, facts: Facts) -> Built:
+def build(config: Configuration, registry: Registry, handle: PluginHandle) -> Built:
     """Make the profiles of a configuration, by name, and its extenders."""
     built = (registry.profile(profile, handle) for profile in config.profiles)
     profiles = [replace(profile, stopwatch=handle.stopwatch) for profile in built]
+    columns: dict[str, Callable[[Node], Any]] = {}
     for profile in profiles:
         for plugin in profile.foreign:
             for name, read in plugin.columns.items():
-                facts.declare(name, _told_of(handle.stopwatch, plugin.name, name, read))
-    return Built({profile.name: profile for profile in profiles}, connect(config.extenders))
+                add_declared(columns, name, _told_of(handle.stopwatch, plugin.name, name, read))
+    return Built({profile.name: profile for profile in profiles}, connect(config.extenders), registry, columns)
 
 
 def _told_of(stopwatch: Stopwatch, plugin: str, column: str, read: Callable[[Node], Any]) -> Callable[[Node], Any]:

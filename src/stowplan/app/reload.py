@@ -21,6 +21,7 @@ from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.load import AS_IT_IS, Reading, load
 from stowplan.config.types import Configuration
+from stowplan.framework import plugin_source
 from stowplan.framework.registry import Registry, RegistryError
 
 # Read once, by what is made of them at start: the client, the lease, the server and the queue.
@@ -119,38 +120,74 @@ class Reloader:
 
     configuration: Configuration
     registry: Registry
-    build: Callable[[Configuration], Built]
+    build: Callable[[Configuration, Registry], Built]
     swap: Callable[[Configuration, Built], None]
     gates: FeatureGates = DEFAULT_GATES
     reading: Reading = AS_IT_IS
     _waiting: tuple[Configuration, Built] | None = field(default=None, init=False)
+    _has_new_code: bool = field(default=False, init=False)
 
     def offer(self, text: str) -> AcceptedConfiguration | RejectedConfiguration:
         """Check a new text; if it is good, hold it until `apply`, in place of one that waits already."""
-        answer = reloaded(self.configuration, text, self.registry, self.gates, self.reading)
+        answer, built = self._made(text, self.registry)
+        if built is not None and isinstance(answer, AcceptedConfiguration):
+            self._waiting = (answer.configuration, built) if answer.changes or self._has_new_code else None
+        return answer
+
+    def offer_anew(self, text: str, plugins: Callable[[], Registry]) -> AcceptedConfiguration | RejectedConfiguration:
+        """Do the same with the plugins as they are written now; `plugins` finds them again.
+
+        If anything about them is no good, all of them stay as they are.
+        """
+        sorted_by = self._text_of_sorter(self.configuration, self.registry)
+        with plugin_source.reading_anew(self.registry.foreign) as rereading:
+            try:
+                registry = plugins()
+            except RegistryError as error:
+                return RejectedConfiguration(f"construct: {error}")
+            answer, built = self._made(text, registry)
+            if built is None or isinstance(answer, RejectedConfiguration):
+                return answer
+            if self._text_of_sorter(answer.configuration, registry) != sorted_by:
+                what = "the code that sorts the queue has changed, and pods wait in the order of the old one"
+                return RejectedConfiguration(f"profiles: {what}; restart the scheduler to sort it otherwise")
+            rereading.keep()
+        self._waiting, self._has_new_code, self.registry = (answer.configuration, built), True, registry
+        return answer
+
+    def _made(
+        self, text: str, registry: Registry
+    ) -> tuple[AcceptedConfiguration | RejectedConfiguration, Built | None]:
+        answer = reloaded(self.configuration, text, registry, self.gates, self.reading)
         if isinstance(answer, RejectedConfiguration):
-            return answer
+            return answer, None
         try:
             # A plugin may refuse its arguments only when it is made, and a certificate is no good only when it is read.
-            built = self.build(answer.configuration)
+            return answer, self.build(answer.configuration, registry)
         except Exception as error:
-            return RejectedConfiguration(f"construct: {error}")
-        self._waiting = (answer.configuration, built) if answer.changes else None
-        return answer
+            return RejectedConfiguration(f"construct: {error}"), None
+
+    def _text_of_sorter(self, config: Configuration, registry: Registry) -> bytes | None:
+        """Return how the plugin that sorts the queue is written; None of one that cannot change."""
+        name = _sorter(config, KnownPlugins(registry, self.gates))[0].rpartition(":")[2]
+        return next((plugin_source.text_of(cls) for cls in registry.foreign if cls.__name__ == name), None)
 
     def apply(self) -> bool:
         """Put in force what waits, if anything does. Called between two cycles, never inside one."""
         if self._waiting is None:
             return False
         self.configuration, built = self._waiting
-        self._waiting = None
+        self._waiting, self._has_new_code = None, False
         self.swap(self.configuration, built)
         return True
 
-    async def reread(self, source: ConfigurationSource) -> AcceptedConfiguration | RejectedConfiguration:
-        """Read a source again and offer what it says: all that a signal to reload has to call."""
+    async def reread(
+        self, source: ConfigurationSource, plugins: Callable[[], Registry] | None = None
+    ) -> AcceptedConfiguration | RejectedConfiguration:
+        """Read a source again, if told how to find them the plugins, too, and offer what it says."""
         try:
-            return self.offer(await source.read())
+            text = await source.read()
+            return self.offer(text) if plugins is None else self.offer_anew(text, plugins)
         except SourceError as error:
             return RejectedConfiguration(str(error))
 

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stowplan.app.assembly import assemble, reassemble
+from stowplan.app.budgeted_plugins import BudgetedPlugins
 from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.configuration import queue_limits_of, reading
-from stowplan.app.options import RunOptions
+from stowplan.app.options import RunOptions, budget_seconds
 from stowplan.app.process import Tasks, now, settle_down
 from stowplan.app.profiles import Built
 from stowplan.app.reload import AcceptedConfiguration, RejectedConfiguration, Reloader
@@ -104,10 +105,16 @@ class Replica:
         self._retiring = Tasks()
         self.metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
         plugins, handle, environment = self.metrics.plugins, self.cluster.handle, self.scheduler.environment
-        handle.stopwatch.have_noted(plugins.note, plugins.note_awaited)
+        self._budget = self._plugin_budget(budget_seconds(options))
+        note = plugins.note if self._budget is None else self._budget.beside(plugins.note)
+        handle.stopwatch.have_noted(note, plugins.note_awaited)
         handle.measures = self.scheduler.environment.measures = self.metrics.series
         environment.tell = tell_all(self.metrics, log_report, self.timeline)
         environment.note_point = plugins.point_ended
+
+    def _plugin_budget(self, seconds: float) -> BudgetedPlugins | None:
+        """Have plugins from elsewhere answer within a budget, if one is given."""
+        return BudgetedPlugins(self.cluster, self.scheduler, seconds, self.metrics.series) if seconds else None
 
     async def sync(self) -> None:
         """Wait until the cluster is known; `watching` must be running."""
@@ -132,6 +139,9 @@ class Replica:
         """Write down cache and queue, and where the cluster differs."""
         cache, queue = self.scheduler.state.cache, self.scheduler.state.queue
         nodes, pods = self.watching.objects("Node"), self.watching.objects("Pod")
+        for profile in self.cluster.profiles.values():
+            if profile.left_out:
+                _log.info("Scores are left out", profile=profile.name, plugins=sorted(profile.left_out))
         dump.write(_log, cache, queue, dump.compare(cache, queue, nodes, pods), self.cluster.feature_gates)
 
     def take(self, answer: AcceptedConfiguration | RejectedConfiguration) -> None:
@@ -150,6 +160,8 @@ class Replica:
             self._retiring.start(extender.retire())
         self.cluster.use(configuration, built)
         reassemble(self.cluster, self.scheduler)
+        if self._budget is not None:
+            self._budget.begin()
         known = {informer.resource.name for informer in self.watching.informers}
         needed = watched(built.profiles.values(), self.cluster.feature_gates, configuration.extenders)
         self.watching.read_as(needed)

@@ -24,6 +24,7 @@ SUBCOMMANDS = {
     "queue": "Show who waits to be scheduled, where and why.",
     "nodes": "Show what nodes have left.",
     "bench": "Run Kubernetes' scheduler benchmark, or compare two runs of it.",
+    "plugin": "Begin a plugin of your own, check one, or list those that there are.",
     "config": "Check or show a KubeSchedulerConfiguration.",
 }
 

@@ -14,6 +14,8 @@ from stowplan.cli import output
 from stowplan.cli.output import BadInputError
 from stowplan.config import releases
 from stowplan.config.feature_gates import FeatureGateError, FeatureGates, parse, without_effect
+from stowplan.model import duration
+from stowplan.model.duration import Duration
 
 F = TypeVar("F", bound=Callable[..., Any])
 _RELEASE: Final = f"{__name__}.release"
@@ -55,6 +57,14 @@ def _read_gates(ctx: click.Context, param: click.Parameter, texts: tuple[str, ..
     note = without_effect(gates)
     output.write_notes([note] if note else [])
     return gates
+
+
+def read_duration(ctx: click.Context, param: click.Parameter, text: str) -> Duration:
+    """Read a time as the flags of `stowplan run` have it: 5ms, 1.5s."""
+    try:
+        return duration.parse(text)
+    except ValueError as error:
+        raise click.UsageError(f'invalid argument "{text}" for "{param.opts[-1]}" flag: {error}', ctx) from None
 
 
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: What only --once comes to.
 _OF_ONCE: Final = ("timeout", "explains", "allow_refused", "form")
 #: What only the scheduler reads.
-_OF_SCHEDULER: Final = ("config_path", "legacy_config")
+_OF_SCHEDULER: Final = ("config_path", "legacy_config", "reload", "plugin_budget")
 
 
 @click.command("up")
@@ -52,6 +52,16 @@ _OF_SCHEDULER: Final = ("config_path", "legacy_config")
 @options.config
 @options.legacy_config
 @options.feature_gates
+@click.option(
+    "--reload", is_flag=True, help="Have the configuration and its plugins in force as soon as they are saved."
+)
+@click.option(
+    "--plugin-budget",
+    default="0s",
+    metavar="DURATION",
+    callback=options.read_duration,
+    help="Longest answer of a plugin from elsewhere, such as 5ms; slower scores are left out for a while.",
+)
 @click.option(
     "--without",
     multiple=True,
@@ -96,6 +106,11 @@ def _check_flags(ctx: click.Context, given: Mapping[str, Any]) -> None:
         _refuse(ctx, _OF_ONCE, "is for --once, which ends and prints; add --once, or leave it out")
     if "scheduler" in given["without"]:
         _refuse(ctx, _OF_SCHEDULER, "is for the scheduler, which --without leaves out; leave one of them out")
+    if given["reload"] and (given["once"] or not given["config_path"]):
+        why = (
+            "--once ends before anything is saved; leave one of them out" if given["once"] else "name it with --config"
+        )
+        raise BadInputError(f"--reload is for a configuration that is edited while the cluster is up: {why}")
     if given["legacy_config"] and not given["config_path"]:
         raise BadInputError("--legacy-config is for a configuration; name it with --config")
 
@@ -167,7 +182,12 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
     cluster = ClusterOptions(
         endpoint,
         given["data"],
-        RunOptions(given["config_path"] or "", legacy_config=given["legacy_config"], feature_gates=given["gates"]),
+        RunOptions(
+            given["config_path"] or "",
+            legacy_config=given["legacy_config"],
+            feature_gates=given["gates"],
+            plugin_budget=given["plugin_budget"],
+        ),
         logging,
         given["seed"],
         given["audit_log"],
@@ -182,6 +202,7 @@ def _options(given: Mapping[str, Any], logging: Logging) -> UpOptions:
         given["timeout"],
         given["explains"],
         output.width(),
+        given["reload"],
     )
 
 

@@ -31,6 +31,8 @@ Fault = Exception | SystemExit
 
 def place_of(error: BaseException) -> str:
     """Return `file:line` of the plugin where an exception came from; nothing if no plugin was in its way."""
+    if isinstance(error, SyntaxError) and error.filename and not error.filename.startswith("<"):
+        return f"{error.filename}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
     own = next((frame.filename for frame in frames if not frame.filename.startswith(_PASSAGES)), "")
     # What it called may be anybody's; the last line of its own file is where its author looks.
@@ -51,6 +53,8 @@ def spelled(error: BaseException) -> str:
 
 def said(error: BaseException) -> str:
     """Return what an exception says; a number (of who ends the program) or a key alone does not say enough."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}"
     text = str(error)
     is_short = isinstance(error, SystemExit | KeyError)
     return f"{type(error).__name__}: {text}" if is_short else text or type(error).__name__
@@ -87,6 +91,7 @@ def _wording(plugin: str, point: str, pod: Pod, problem: str | WordedError) -> s
 
 
 SECOND_NS: Final = 1_000_000_000
+FAULT_TOLD_EVERY_NS: Final = 60 * SECOND_NS
 
 #: Who is asked what about whom: plugin, extension point, pod.
 Blame = tuple[str, str, Pod]
@@ -95,7 +100,7 @@ Blame = tuple[str, str, Pod]
 class Stopwatch:
     """Measures every question to a plugin that answers at once, and tells of the slow ones."""
 
-    __slots__ = ("_late_ns", "_limit_ns", "_note", "_note_awaited", "_tell", "_told", "is_wound", "now_ns")
+    __slots__ = ("_faults", "_late_ns", "_limit_ns", "_note", "_note_awaited", "_tell", "_told", "is_wound", "now_ns")
 
     def __init__(self) -> None:
         #: Whether there is a clock to measure by; without one, nobody need ask.
@@ -105,8 +110,10 @@ class Stopwatch:
         self._tell: Callable[[str], None] = lambda text: None
         self._note: Callable[[Blame, int], None] = lambda blame, took_ns: None
         self._note_awaited: Callable[[Blame, str, int], None] = lambda blame, end, took_ns: None
-        #: Places in plugins that the traceback has been told of, and what they had told.
+        #: What plugins had told.
         self._told: set[str] = set()
+        #: Faults by the sort of exception and the place, with how often each came and when it was told last.
+        self._faults: dict[tuple[str, str], tuple[int, int]] = {}
 
     def wind(self, now_ns: Callable[[], int], limits: tuple[float, float], tell: Callable[[str], None]) -> None:
         """Measure from now on, by this clock; `limits` are the seconds after which an answer is slow, and too late."""
@@ -134,12 +141,12 @@ class Stopwatch:
             self._note_awaited(blame, end, self.now_ns() - started_ns)
 
     def trace(self, error: Fault, blame: Blame) -> None:
-        """Tell the whole way to a fault of a plugin, once for each place."""
+        """Tell the whole way to a fault of a plugin once, and of the same one again at most every minute, in a line."""
         plugin, point, pod = blame
         self._trace(error, f"plugin {plugin!r} failed in {point} for pod {pod.key!r}")
 
     def trace_column(self, error: Fault, plugin: str, column: str, node_name: str) -> None:
-        """Tell, once for each place, that a column of a plugin cannot be read off a node, which has no number there."""
+        """Tell, as of other faults, that a column of a plugin cannot be read off a node, which has no number there."""
         self._trace(error, f"plugin {plugin!r}: column {column!r} cannot be read off node {node_name!r}")
 
     def tell_once(self, text: str) -> None:
@@ -149,11 +156,18 @@ class Stopwatch:
             self._tell(text)
 
     def _trace(self, error: Fault, what: str) -> None:
-        place = place_of(error)
-        if place and place not in self._told:
-            self._told.add(place)
+        place, now_ns = place_of(error), self.now_ns()
+        fault = type(error).__name__, place
+        if not place:
+            return
+        count, told_ns = self._faults.get(fault, (0, 0))
+        is_to_tell = count < 2 or now_ns - told_ns >= FAULT_TOLD_EVERY_NS
+        self._faults[fault] = count + 1, now_ns if is_to_tell else told_ns
+        if count == 0:
             way = "".join(traceback.format_exception(error)).rstrip()
-            self._tell(f"{what}, and how it came to that is told this once:\n{way}")
+            self._tell(f"{what} at {place}, and how it came to that is told this once:\n{way}")
+        elif is_to_tell:
+            self._tell(f"{what} at {place}, for the {_ordinal(count + 1)} time: {said(error)}")
 
     def stop(self, started_ns: int, blame: Blame) -> str:
         """Note a question put at `started_ns` and tell of a slow answer; return what is wrong if it came too late."""
@@ -175,3 +189,8 @@ class Stopwatch:
         if took_ns <= self._late_ns:
             return ""
         return f"it took {took_ns / SECOND_NS:.1f} s to answer; an answer counts within {self._late_ns / SECOND_NS:g} s"
+
+
+def _ordinal(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th") if number % 100 not in (11, 12, 13) else "th"
+    return f"{number}{ending}"

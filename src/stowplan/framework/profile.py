@@ -47,6 +47,8 @@ class Profile:
     #: In-tree plugins that tell pods apart by more than their signature; and those that do so by volumes alone.
     signing: tuple[Plugin, ...] = ()
     signing_volumes: tuple[Plugin, ...] = ()
+    #: Plugins that are not asked for scores for a while, because they took too long (`framework.plugin_budget`).
+    left_out: frozenset[str] = frozenset()
     stopwatch: Stopwatch = field(default_factory=Stopwatch, compare=False)
     gates: FeatureGates = DEFAULT_GATES
 

@@ -7,9 +7,7 @@ A name is an in-tree plugin, an entry point of the group `stowplan.plugins`, or 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -24,7 +22,7 @@ from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, comes_aft
 from stowplan.config.load import typed_arguments
 from stowplan.config.types import KubeSchedulerProfile as ProfileConfig
 from stowplan.config.types import ListedPlugin, PluginConfig, Plugins, PluginSet
-from stowplan.framework import plugin_class, plugin_faults
+from stowplan.framework import plugin_class, plugin_faults, plugin_source
 from stowplan.framework.contract import POINTS, Filter, FilterNode, Plugin, Score, ScoreNode
 from stowplan.framework.handle import Handle
 from stowplan.framework.kept.incremental import TellsApart, TellsVolumesApart
@@ -76,6 +74,16 @@ class Registry:
             self.add(self._loaded[reference])
         return self._loaded[reference]
 
+    @property
+    def classes(self) -> Mapping[str, type[Plugin]]:
+        """All plugins by name."""
+        return self._classes
+
+    @property
+    def foreign(self) -> tuple[type[Plugin], ...]:
+        """The plugins that are not in-tree."""
+        return tuple(cls for name, cls in self._classes.items() if name not in self._in_tree)
+
     def declarations(self, gates: FeatureGates = DEFAULT_GATES) -> dict[str, PluginDeclaration]:
         """Return what every known plugin declares in the release, the default ones in their order."""
         declared = {
@@ -93,7 +101,7 @@ class Registry:
         resolved = resolve(config, declared)
         names = {name for listed in resolved.values() for name, _ in listed if name in self._classes}
         arguments = config.plugin_config
-        instances = {name: self._build(name, arguments.get(name), handle) for name in sorted(names)}
+        instances = {name: self.make(name, arguments.get(name), handle) for name in sorted(names)}
         at: dict[str, list[tuple[Any, int]]] = {
             point: [
                 (_lifted(instances[name], point), weight)
@@ -117,7 +125,8 @@ class Registry:
             **plain,
         )
 
-    def _build(self, name: str, arguments: Any, handle: Handle) -> Plugin:
+    def make(self, name: str, arguments: Any, handle: Handle) -> Plugin:
+        """Make a plugin with its arguments as they are written; raise RegistryError if that cannot be done."""
         cls = self._classes[name]
         accepted = inspect.signature(cls).parameters
         keywords: dict[str, Any] = {"handle": handle} if "handle" in accepted else {}
@@ -179,7 +188,7 @@ def load(reference: str) -> type[Plugin]:
     """Load a plugin class from `package.module:Class` or `path/to/file.py:Class`."""
     where, _, name = reference.rpartition(":")
     try:
-        module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        module = plugin_source.load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
     except plugin_faults.FAULTS as error:
         raise RegistryError(f"plugin {reference!r}: cannot load {where!r}: {plugin_faults.told(error)}") from error
     found = getattr(module, name, None)
@@ -191,21 +200,6 @@ def load(reference: str) -> type[Plugin]:
             else f"plugin {reference!r}: {where!r} has no class {name!r}, and no other that is a plugin"
         )
     return _as_plugin(found, f"{reference!r}")
-
-
-def _load_file(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(str(path), path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise FileNotFoundError(f"no such file: {path}")
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses and structs look their annotations up there; a path is the name of no other module.
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[spec.name]
-        raise
-    return module
 
 
 def _as_plugin(found: Any, what: str) -> type[Plugin]:

@@ -46,9 +46,13 @@ class WaitingPod:
 
     def preempt(self, plugin: str) -> bool:
         """Turn the pod back because its room is wanted; say whether it was still time."""
+        return self.turn_back(plugin, "preempted")
+
+    def turn_back(self, plugin: str, why: str) -> bool:
+        """Have the pod tried again soon, though no plugin rejects it; say whether it was still time."""
         if self.is_decided:
             return False
-        self._decide(Rejection(("waiting on permit for pod: preempted",), Code.ERROR, plugin))
+        self._decide(Rejection((f"waiting on permit for pod: {why}",), Code.ERROR, plugin))
         return True
 
     def when_decided(self, decided: OnDecision) -> None:

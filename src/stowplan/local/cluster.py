@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -14,12 +16,13 @@ from typing import Final, Literal
 import msgspec
 
 from stowplan.app import live
-from stowplan.app.configuration import FileSource, configure
+from stowplan.app.configuration import FileSource, configure, installed_plugins
 from stowplan.app.endpoints import PageOf
 from stowplan.app.options import RunOptions
 from stowplan.app.process import now, steady_clock
 from stowplan.app.reload import RejectedConfiguration
 from stowplan.app.replica import ReplicaSettings
+from stowplan.app.source_watch import POLL_SECONDS, SourceWatch
 from stowplan.config.errors import ConfigError
 from stowplan.config.types import Configuration
 from stowplan.embedded.authorization import bootstrap
@@ -180,6 +183,30 @@ class EmbeddedCluster:
             told.append(f"what needs a restart: {', '.join(answer.needs_restart)}")
         return "; ".join(told)
 
+    async def follow_saves(self, tell: Callable[[str], None]) -> None:
+        """Have the configuration and its plugins in force as they are saved, until cancelled; tell of each."""
+        if self._source is None:
+            return
+        reloader = self.scheduler.replica.reloader
+        watch = SourceWatch(Path(self._source.name), lambda: reloader.registry)
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            changed = await asyncio.to_thread(watch.look)
+            if changed:
+                tell(await self._take_saved(watch, changed))
+
+    async def _take_saved(self, watch: SourceWatch, changed: Iterable[Path]) -> str:
+        assert self._source is not None
+        replica = self.scheduler.replica
+        answer = await replica.reloader.reread(self._source, installed_plugins)
+        watch.settle(is_good=not isinstance(answer, RejectedConfiguration))
+        replica.take(answer)
+        saved = _named(changed)
+        if isinstance(answer, RejectedConfiguration):
+            return f"{saved} was saved, and is refused; what is in force stays: {answer.reason}"
+        told = ", ".join((*answer.changes, *(f"{name} needs a restart" for name in answer.needs_restart)))
+        return f"{saved} was saved, and is in force with the next pod{f': {told}' if told else ''}"
+
     async def _show_pages(self) -> None:
         options = api_endpoint.server_options(self._entrance, USUAL_PORT, ServerOptions(limits=PAGE_LIMITS))
         self._pages = await serve_pages(self.scheduler.pages(self._options.logging, self._options.page_of), options)
@@ -207,6 +234,11 @@ class EmbeddedCluster:
         now_ns = steady_clock()
         metrics = Metrics(now_ns, flags.feature_gates)
         return ReplicaSettings(flags, configuration, metrics, now_ns, self._options.seed)
+
+
+def _named(files: Iterable[Path]) -> str:
+    """Name files as they are called from here."""
+    return ", ".join(map(os.path.relpath, files))
 
 
 def _audit_log(path: str) -> AuditLog | None:

@@ -55,13 +55,15 @@ class UpOptions:
     #: Whether refusals are to be explained.
     explains: bool = False
     width: int = 100
+    #: Whether what is saved of the configuration and its plugins is in force at once.
+    follows_saves: bool = False
 
 
 async def run(options: UpOptions, view: View) -> None:
     """Keep a cluster up until told to stop. Raise one of `cluster.UNSTARTABLE` if it cannot begin."""
     cluster = await open_cluster(options, view)
     try:
-        with told_to_stop(view.close) as stopped, _told_to_reload(cluster, view), published(options, cluster):
+        with told_to_stop(view.close) as stopped, _told_to_reload(cluster, options, view), published(options, cluster):
             # It counts from the first pod on.
             counter = ActivityCounter(cluster)
             await until_first(cluster, cluster.schedule(), stopped.wait())
@@ -143,18 +145,21 @@ def told_to_stop(leave: Callable[[], None]) -> Iterator[asyncio.Event]:
 
 
 @contextmanager
-def _told_to_reload(cluster: EmbeddedCluster, view: View) -> Iterator[None]:
-    """Let SIGHUP read the configuration again, and say what became of it."""
+def _told_to_reload(cluster: EmbeddedCluster, options: UpOptions, view: View) -> Iterator[None]:
+    """Let SIGHUP read the configuration again, or every save of what it is made of; say what became of it."""
     loop, tasks = asyncio.get_running_loop(), Tasks()
 
     async def reload() -> None:
         view.note(await cluster.reload())
 
     loop.add_signal_handler(signal.SIGHUP, lambda: tasks.start(reload()))
+    following = tasks.start(cluster.follow_saves(view.note)) if options.follows_saves else None
     try:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
+        if following is not None:
+            following.cancel()
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def explain(
         best=tuple(names[row] for row in best.tolist()),
         runner_up=names[runner_up] if runner_up is not None else None,
         misses=() if _is_up_to_others(outcome) else nearest(field, asked, pod, opinions),
-        faults=(*opinions.faults, *_unasked(field, outcome)),
+        faults=(*opinions.faults, *_unasked(field, outcome), *_left_out(profile)),
         weights=_weights(outcome),
         extenders=outcome.reports,
         is_failed=outcome.is_failed,
@@ -236,6 +236,12 @@ def _unasked(field: ChoiceInputs, outcome: AttemptResult) -> tuple[str, ...]:
     names = field.table.names()
     count = sum(names[row] not in outcome.heard.asked for row in np.flatnonzero(outcome.fitting).tolist())
     return (f"{count} nodes have become feasible since extenders were asked; explain the pod again",) if count else ()
+
+
+def _left_out(profile: Profile) -> Iterator[str]:
+    """Say whose scores are missing."""
+    for plugin in sorted(profile.left_out):
+        yield f"the score of plugin {plugin!r} is left out for a while: it kept taking longer than its budget"
 
 
 def _best_first(outcome: AttemptResult) -> Rows:

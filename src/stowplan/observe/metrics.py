@@ -26,7 +26,7 @@ from stowplan.model.pod import Pod, pod_id
 from stowplan.observe import component_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
-from stowplan.observe.plugin_metrics import PluginMetrics
+from stowplan.observe.plugin_metrics import BUDGET, PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
 from stowplan.queue.entry import Place, QueuedGroup
 from stowplan.queue.hints import HintTimer
@@ -227,7 +227,8 @@ def _seconds(from_ns: int, to_ns: int) -> float:
 
 def available(gates: FeatureGates) -> list[Definition]:
     """Return the metrics that exist under some feature gates."""
-    return [definition for definition in of_release(gates) if not definition.gate or gates.enabled(definition.gate)]
+    known = (*of_release(gates), *BUDGET)
+    return [definition for definition in known if not definition.gate or gates.enabled(definition.gate)]
 
 
 def of_release(gates: FeatureGates) -> list[Definition]:

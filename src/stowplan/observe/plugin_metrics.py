@@ -13,9 +13,22 @@ from stowplan.engine.ports import GivenBack, Placed
 from stowplan.framework.placing import SUCCESS
 from stowplan.framework.plugin_faults import SECOND_NS, Blame
 from stowplan.framework.verdict import Code
-from stowplan.observe.series import SeriesSet
+from stowplan.observe.series import SeriesSet, metric
 
 SAMPLED: Final = 10
+
+#: What is counted if plugins have a budget; no metrics of upstream's.
+BUDGET: Final = (
+    metric(
+        "stowplan_plugin_over_budget_total{plugin,extension_point}",
+        "[ALPHA] Answers of plugins that took longer than --plugin-budget.",
+    ),
+    metric(
+        "stowplan_plugin_quarantined{plugin}",
+        "[ALPHA] Whether the scores of a plugin are left out for a while, because they took longer than"
+        " --plugin-budget.",
+    ),
+)
 
 COUNTED: Final = frozenset({"PreFilter", "Filter", "PreScore", "Score"})
 #: The points inside a scheduling cycle, where one pod is dealt with at a time.

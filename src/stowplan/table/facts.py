@@ -6,7 +6,7 @@ Pods may name any label or image, so columns that nobody has asked for lately ar
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,8 @@ class Facts:
         self._nodes = nodes
         self._capacity = capacity
         self._declared: dict[str, Callable[[Node], Any]] = {}
+        # The columns that plugins from elsewhere read by functions of their own.
+        self._of_others: set[Hashable] = set()
         self._uses = Uses()
 
     def fit(self, capacity: int) -> None:
@@ -43,6 +45,7 @@ class Facts:
         column = self.columns.get(key)
         if column is None:
             column = self._built(key, FactColumn(read, dtype, self._capacity))
+            self._note_origin(key, read)
         return self._uses.note(column)
 
     def coded(self, key: Hashable, read: Callable[[Node], Hashable | None]) -> CodedColumn:
@@ -50,18 +53,22 @@ class Facts:
         column = self.columns.get(key)
         if column is None:
             column = self._built(key, CodedColumn(read, self._capacity))
+            self._note_origin(key, read)
         if not isinstance(column, CodedColumn):
             raise TypeError(f"column {key!r} holds numbers, not codes; use another key")
         return self._uses.note(column)
 
     def declare(self, name: str, read: Callable[[Node], Any]) -> None:
         """Take a column of numbers that a plugin declares; a node it cannot be read off has no number there (NaN)."""
-        known = self._declared.get(name)
-        if known is not None and _origin(known) != _origin(read):
-            raise ValueError(f"column {name!r} is declared twice, by {_origin(known)} and {_origin(read)}; rename one")
-        if known is not read:
-            self.columns.pop(("declared", name), None)
-        self._declared[name] = read
+        add_declared(self._declared, name, read)
+        self.columns.pop(("declared", name), None)
+
+    def redeclare(self, declared: Mapping[str, Callable[[Node], Any]]) -> None:
+        """Take other plugins' columns in place of all that were declared; what others read for themselves goes, too."""
+        for key in (*(("declared", name) for name in self._declared), *self._of_others):
+            self.columns.pop(key, None)
+        self._declared = dict(declared)
+        self._of_others.clear()
 
     def declared(self, name: str) -> FactColumn:
         """Return the column that a plugin declared under a name."""
@@ -81,6 +88,11 @@ class Facts:
             return ValueError(f"{problem}: {why}; {remedy}").with_traceback(error.__traceback__)
         return ValueError(f"{problem}; {remedy}")
 
+    def _note_origin(self, key: Hashable, read: Callable[[Node], Any]) -> None:
+        read = read.func if isinstance(read, partial) else read
+        if not str(getattr(read, "__module__", "")).startswith("stowplan."):
+            self._of_others.add(key)
+
     def _built(self, key: Hashable, column: FactColumn) -> FactColumn:
         self._uses.make_room(self.columns)
         for row, node in enumerate(self._nodes):
@@ -88,6 +100,14 @@ class Facts:
         column.fit(self._capacity, len(self._nodes))
         self.columns[key] = column
         return column
+
+
+def add_declared(declared: dict[str, Callable[[Node], Any]], name: str, read: Callable[[Node], Any]) -> None:
+    """Add a column to those that are declared; raise ValueError if another plugin declares one of its name."""
+    known = declared.get(name)
+    if known is not None and _origin(known) != _origin(read):
+        raise ValueError(f"column {name!r} is declared twice, by {_origin(known)} and {_origin(read)}; rename one")
+    declared[name] = read
 
 
 def _number(read: Callable[[Node], Any], node: Node) -> float:

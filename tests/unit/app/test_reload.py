@@ -273,7 +273,7 @@ def recording_reloader(swapped: list[int]) -> Reloader:
     def swap(config: Configuration, built: Built) -> None:
         swapped.append(config.percentage_of_nodes_to_score)
 
-    return Reloader(DEFAULT, installed_plugins(), build=lambda config: Built({}, ()), swap=swap)
+    return Reloader(DEFAULT, installed_plugins(), build=lambda config, registry: Built({}, (), registry, {}), swap=swap)
 
 
 # Extenders

@@ -83,12 +83,19 @@ RUN_FLAGS = "tests.unit.cli.test_run_flags"
 TIMING: Callable[[Made], Any] = lambda made: made.live._elector._timing  # noqa: E731
 LOCK: Callable[[Made], Any] = lambda made: made.live._elector._lock  # noqa: E731
 
+
+def budget_ns(made: Made) -> Any:
+    budgeted: Any = made.replica._budget
+    return None if budgeted is None else budgeted._budget._limit_ns
+
+
 ROWS: dict[str, Acts | Said | Shown] = {
     # Misc
     "config": Acts(("--config=CONFIG",), percentage, 40),
     "config-map": Shown(f"{SELF}:test_a_config_map_is_asked_for"),
     "config-text": Acts((f"--config-text={HEAD}percentageOfNodesToScore: 40",), percentage, 40),
     "legacy-config": Shown(f"{SELF}:test_an_older_configuration_is_taken_with_the_flag_only"),
+    "plugin-budget": Acts(("--plugin-budget=5ms",), budget_ns, 5_000_000),
     "page": Shown(f"{PAGE}:test_with_the_flag_the_files_are_for_everybody_and_the_api_for_those_who_may"),
     "master": Acts(("--master=http://10.0.0.1:80",), server_of, "http://10.0.0.1:80"),
     "write-config-to": Shown(f"{RUN_FLAGS}:test_the_configuration_in_force_is_written_and_that_is_all"),

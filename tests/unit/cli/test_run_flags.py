@@ -48,7 +48,7 @@ UPSTREAM = {
     ),
     "Global": "help version",
 }
-OURS = {"config-map", "config-text", "legacy-config", "page"}
+OURS = {"config-map", "config-text", "legacy-config", "page", "plugin-budget"}
 
 DEFAULTS = {
     "bind-address": "0.0.0.0",

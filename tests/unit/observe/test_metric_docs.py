@@ -7,6 +7,7 @@ import pytest
 from stowplan.observe.component_metrics import CHECKS
 from stowplan.observe.metric_list import ABSENT
 from stowplan.observe.metrics import ALL
+from stowplan.observe.plugin_metrics import BUDGET
 from stowplan.observe.series import Definition
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "metrics.md"
@@ -15,7 +16,11 @@ HEAD = "| metric | type | labels | stability | buckets | what it counts here |\n
 
 @pytest.mark.parametrize(
     ("definitions", "table"),
-    [pytest.param(ALL, 1, id="/metrics"), pytest.param(CHECKS, 2, id="/metrics/slis")],
+    [
+        pytest.param(ALL, 1, id="/metrics"),
+        pytest.param(CHECKS, 2, id="/metrics/slis"),
+        pytest.param(BUDGET, 3, id="of the budget of plugins"),
+    ],
 )
 def test_the_page_lists_the_metrics_in_their_order(definitions: tuple[Definition, ...], table: int) -> None:
     assert [row[:-1] for row in rows(table)] == [_described(definition) for definition in definitions]
@@ -27,7 +32,7 @@ def test_a_row_tells_the_number_of_buckets_and_their_spread() -> None:
 
 
 def test_every_metric_says_what_it_counts_or_why_nothing() -> None:
-    what = {row[0]: row[-1] for table in (1, 2) for row in rows(table)}
+    what = {row[0]: row[-1] for table in (1, 2, 3) for row in rows(table)}
     assert [name for name, text in what.items() if not text] == []
     assert {name for name, text in what.items() if text.startswith("never: ")} == {one.name for one in ABSENT}
 
