@@ -104,9 +104,7 @@ async def named(client: Client, key: str) -> SchedulerPod:
     path = _path(namespace, name)
     pod = await _get(client, _Pod, path, f"get on pods in namespace {namespace}")
     if pod is None:
-        raise QueryError(
-            f"pod {key}: there is none of that name; `kubectl --namespace {namespace} get pods` shows them"
-        )
+        raise QueryError(f"pod {key}: there is none; `kubectl --namespace {namespace} get pods` shows those that are")
     if problem := _why_not_running(pod):
         raise QueryError(f"pod {key} {problem}; name one that runs")
     return _found(pod)

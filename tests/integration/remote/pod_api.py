@@ -6,23 +6,20 @@ speak it, and ends at a port of this machine.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import ssl
-import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import trustme
 import yaml
 from aiohttp import web
 
+from tests.integration.remote.channels import PROTOCOL, forward
+
 Object = dict[str, Any]
-PROTOCOL = "v4.channel.k8s.io"
 TOKENS = {"kube-system/asker": "token of asker"}
 
 
@@ -62,7 +59,8 @@ class PodApi:
                 pod = self.pods.get(f"{namespace}/{name}")
                 return web.json_response(pod) if pod is not None else missing()
             case ["api", "v1", "namespaces", _, "pods", _, "portforward"]:
-                return await self._forward(request)
+                self.forwards += 1
+                return await forward(request, int(request.query["ports"]), self.port, self.protocol, self.trouble)
             case ["api", "v1", "namespaces", namespace, "serviceaccounts", name, "token"]:
                 asked = await request.json()
                 assert asked["spec"] == {"expirationSeconds": 600}
@@ -71,38 +69,6 @@ class PodApi:
 
     def _pods(self, namespace: str) -> Iterator[Object]:
         return (pod for key, pod in self.pods.items() if key.startswith(f"{namespace}/"))
-
-    async def _forward(self, request: web.Request) -> web.StreamResponse:
-        self.forwards += 1
-        port = int(request.query["ports"])
-        channels = web.WebSocketResponse(protocols=(self.protocol,))
-        await channels.prepare(request)
-        for channel in (0, 1):
-            await channels.send_bytes(bytes((channel,)) + struct.pack("<H", port))
-        if self.trouble:
-            await channels.send_bytes(b"\1" + self.trouble.encode())
-        else:
-            await self._carry(channels)
-        await channels.close()
-        return channels
-
-    async def _carry(self, channels: web.WebSocketResponse) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-
-        async def back() -> None:
-            while data := await reader.read(1000):
-                await channels.send_bytes(b"\0" + data)
-            await channels.close()
-
-        returning = asyncio.ensure_future(back())
-        async for message in channels:
-            if message.type == aiohttp.WSMsgType.BINARY:
-                assert message.data[0] == 0
-                writer.write(message.data[1:])
-        writer.close()
-        returning.cancel()
-        with contextlib.suppress(asyncio.CancelledError, ConnectionError):
-            await returning
 
 
 def missing() -> web.Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from stowplan.app.scheduler_query import QueryError, Search, Where, ask
 from stowplan.serving.authentication import Authorities, DelegatedAuthenticator, UserInfo
 from stowplan.serving.authorization import DelegatedAuthorizer, Guard
 from stowplan.serving.certificates import ServerCertificate, TlsSettings
+from tests.integration.kube import hurry
 from tests.integration.remote.pod_api import PodApi, pod, serving, write_kubeconfig
 from tests.unit.serving.certificate_authority import Authority
 from tests.unit.serving.fake_reviewer import FakeReviewer
@@ -79,12 +79,12 @@ def world(tmp_path: Path) -> World:
 
 def refused(world: World, user: dict[str, Any], **search: str) -> str:
     with pytest.raises(QueryError) as error:
-        asyncio.run(world.ask(user, **search))
+        hurry.run(world.ask(user, **search))
     return str(error.value)
 
 
 def test_a_client_certificate_is_shown_to_the_scheduler_itself(world: World) -> None:
-    answer = asyncio.run(world.ask(world.certificate("carol")))
+    answer = hurry.run(world.ask(world.certificate("carol")))
     assert answer == f"{PAGE}?limit=1 {'x' * 300_000}"
     assert world.shown == [""]
     assert world.api.requests == [
@@ -95,14 +95,14 @@ def test_a_client_certificate_is_shown_to_the_scheduler_itself(world: World) -> 
 
 
 def test_a_token_of_the_kubeconfig_is_shown_to_both(world: World) -> None:
-    asyncio.run(world.ask({"token": "token of asker"}))
+    hurry.run(world.ask({"token": "token of asker"}))
     assert world.shown == ["Bearer token of asker"]
     assert {headers["Authorization"] for headers in world.api.headers} == {"Bearer token of asker"}
 
 
 def test_as_a_service_account_the_scheduler_sees_only_its_token(world: World) -> None:
     user = {"token": "token of dev", "as": "admin"}
-    asyncio.run(world.ask(user, service_account="kube-system/asker"))
+    hurry.run(world.ask(user, service_account="kube-system/asker"))
     assert world.shown == ["Bearer token of asker"]
     assert "POST /api/v1/namespaces/kube-system/serviceaccounts/asker/token" in world.api.requests
     assert {(headers["Authorization"], headers["Impersonate-User"]) for headers in world.api.headers} == {
@@ -112,7 +112,7 @@ def test_as_a_service_account_the_scheduler_sees_only_its_token(world: World) ->
 
 def test_a_token_in_a_file_is_shown_to_the_scheduler_alone(world: World) -> None:
     (world.folder / "token").write_text("token of asker")
-    asyncio.run(world.ask(world.certificate("nobody"), token_file=str(world.folder / "token")))
+    hurry.run(world.ask(world.certificate("nobody"), token_file=str(world.folder / "token")))
     assert world.shown == ["Bearer token of asker"]
     assert not any("Authorization" in headers for headers in world.api.headers)
 
@@ -134,8 +134,9 @@ def test_a_token_in_a_file_is_shown_to_the_scheduler_alone(world: World) -> None
         ),
         pytest.param(
             {},
-            'forbidden: User "system:anonymous" cannot get path "/debug/stowplan/queue": no rule; it takes neither a token'
-            " nor a client certificate of the kubeconfig; ask with --as-service-account NAMESPACE/NAME",
+            'forbidden: User "system:anonymous" cannot get path "/debug/stowplan/queue": no rule;'
+            " it takes neither a token nor a client certificate of the kubeconfig;"
+            " ask with --as-service-account NAMESPACE/NAME",
             id="who shows nothing",
         ),
     ],
@@ -188,7 +189,7 @@ def test_a_server_with_another_protocol_is_named(world: World) -> None:
 def test_an_api_server_that_is_not_there_is_named(world: World) -> None:
     kubeconfig = write_kubeconfig(world.folder / "k", "https://127.0.0.1:1", world.authority, {"token": "x"})
     with pytest.raises(QueryError, match="does the kubeconfig lead to the API server of a cluster"):
-        asyncio.run(ask(Where(kubeconfig=kubeconfig), PAGE, {}))
+        hurry.run(ask(Where(kubeconfig=kubeconfig), PAGE, {}))
 
 
 # Whom to trust
@@ -209,7 +210,7 @@ def certified(world: World, name: str) -> str:
 def test_a_certificate_is_verified_if_there_is_somebody_to_trust(world: World) -> None:
     authority = certified(world, "stowplan.kube-system.svc")
     user = world.certificate("carol")
-    asyncio.run(world.ask(user, authority=authority, server_name="stowplan.kube-system.svc"))
+    hurry.run(world.ask(user, authority=authority, server_name="stowplan.kube-system.svc"))
     assert len(world.shown) == 1
     assert "Hostname mismatch" in refused(world, user, authority=authority)
 
@@ -233,5 +234,5 @@ def test_the_api_server_is_verified_before_anything_is_shown(world: World) -> No
             await ask(Where(kubeconfig=kubeconfig), PAGE, {})
 
     with pytest.raises(QueryError, match="CERTIFICATE_VERIFY_FAILED"):
-        asyncio.run(ask_another())
+        hurry.run(ask_another())
     assert world.api.requests == []
