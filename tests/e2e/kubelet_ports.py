@@ -6,7 +6,6 @@ The node in the API says where it listens. Nothing else of a kubelet is served t
 from __future__ import annotations
 
 import ssl
-from types import TracebackType
 
 from aiohttp import web
 
@@ -29,9 +28,7 @@ class KubeletPorts:
         self._plane.api.run(self._start())
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._runner is not None:
             self._plane.api.run(self._runner.cleanup())
 

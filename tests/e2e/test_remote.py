@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,36 @@ ELECTED = {
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: q}, spec: {containers: [{name: c, image: i}]}}"
 
 
+@dataclass(frozen=True, slots=True)
+class There:
+    """A cluster with the node where a scheduler seems to run."""
+
+    plane: Plane
+    kubelets: Kubelets
+    ports: KubeletPorts
+
+    def run_as(self, scheduler: SchedulerProcess, kind: str = "static pod") -> str:
+        """Make the API say that the scheduler runs in a pod; return its name."""
+        self.kubelets.register([self.ports.on(node(HOST))])
+        labels: dict[str, str] = {}
+        if kind == "static pod":
+            found = pod("kube-system", f"kube-scheduler-{HOST}", nodeName=HOST, hostNetwork=True)
+        else:
+            found = pod("kube-system", "stowplan-6d5f9c7-abcde", nodeName=HOST, hostname=HOST)
+            labels["app.kubernetes.io/name"] = "stowplan"
+        port = scheduler.url.rpartition(":")[2]
+        found["spec"]["containers"][0]["args"] = ["run", f"--secure-port={port}"]
+        found["metadata"]["labels"] = labels
+        self.plane.create_service_account("kube-system", "default")
+        path = self.plane.api.path_of(self.plane.api.create(found))
+        self.plane.api.wait_for(path, lambda one: one["status"]["phase"] == "Running")
+        return f"kube-system/{found['metadata']['name']}"
+
+
 @pytest.fixture
-def ports(plane: Plane) -> Iterator[KubeletPorts]:
+def there(plane: Plane, kubelets: Kubelets) -> Iterator[There]:
     with KubeletPorts(plane) as ports:
-        yield ports
+        yield There(plane, kubelets, ports)
 
 
 @pytest.fixture
@@ -77,15 +104,9 @@ def granted(plane: Plane) -> Iterator[None]:
 
 @pytest.mark.parametrize("kind", ["static pod", "pod of a Deployment"])
 def test_every_question_is_answered_to_who_may_ask(
-    plane: Plane,
-    kubelets: Kubelets,
-    namespace: str,
-    ports: KubeletPorts,
-    leader: SchedulerProcess,
-    granted: None,
-    kind: str,
+    there: There, namespace: str, leader: SchedulerProcess, granted: None, kind: str
 ) -> None:
-    key = run_as(plane, kubelets, ports, leader, kind)
+    plane, key = there.plane, there.run_as(leader, kind)
     plane.api.create(pod(namespace, "huge", {"cpu": "64"}))
     plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods", all_decided)
     (plane.folder / "q.yaml").write_text(POD)
@@ -98,13 +119,11 @@ def test_every_question_is_answered_to_who_may_ask(
         assert "1 of 1 pods fit" in answer(plane, "whatif", "fits", "-f", "q.yaml", *who)
     as_account = answer(plane, "queue", f"--kubeconfig={dev}", "--as-service-account=kube-system/ask-stowplan")
     assert "huge" in as_account
-    assert set(ports.forwarded) == {key}
+    assert set(there.ports.forwarded) == {key}
 
 
-def test_kubectl_says_why(
-    plane: Plane, kubelets: Kubelets, namespace: str, ports: KubeletPorts, leader: SchedulerProcess, granted: None
-) -> None:
-    run_as(plane, kubelets, ports, leader, "static pod")
+def test_kubectl_says_why(there: There, namespace: str, leader: SchedulerProcess, granted: None) -> None:
+    plane, _ = there.plane, there.run_as(leader)
     plane.api.create(pod(namespace, "huge", {"cpu": "64"}))
     plane.api.wait_for(f"/api/v1/namespaces/{namespace}/pods", all_decided)
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
@@ -115,10 +134,8 @@ def test_kubectl_says_why(
     assert "huge" in kubectl("stowplan", "queue")
 
 
-def test_what_is_missing_is_named_step_by_step(
-    plane: Plane, kubelets: Kubelets, namespace: str, ports: KubeletPorts, leader: SchedulerProcess
-) -> None:
-    key = run_as(plane, kubelets, ports, leader, "static pod")
+def test_what_is_missing_is_named_step_by_step(there: There, namespace: str, leader: SchedulerProcess) -> None:
+    plane, key = there.plane, there.run_as(leader)
     account = f"system:serviceaccount:{namespace}:asker"
     plane.create_service_account(namespace, "asker")
     kubeconfig = plane.service_account_kubeconfig(namespace, "asker")
@@ -156,18 +173,17 @@ def test_what_is_missing_is_named_step_by_step(
         wait_until_allowed(plane.api, account, asked)
     # What the scheduler has been told it believes for ten seconds.
     plane.api.wait_for("/api/v1/nodes", lambda _: not ask(plane, "queue", f"--kubeconfig={kubeconfig}").returncode)
-    assert set(ports.forwarded) == {key}
+    assert set(there.ports.forwarded) == {key}
 
 
-def test_kube_scheduler_itself_is_told_apart(
-    plane: Plane, kubelets: Kubelets, namespace: str, ports: KubeletPorts
-) -> None:
+def test_kube_scheduler_itself_is_told_apart(there: There) -> None:
+    plane = there.plane
     scheduler = kube_scheduler(plane, ELECTED, name="kube-scheduler-remote")
     scheduler.start()
     try:
         path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
         plane.api.wait_for(path, is_held)
-        key = run_as(plane, kubelets, ports, scheduler, "static pod")
+        key = there.run_as(scheduler)
         refused = ask(plane, "queue", f"--kubeconfig={plane.admin_kubeconfig}")
     finally:
         scheduler.stop()
@@ -177,23 +193,6 @@ def test_kube_scheduler_itself_is_told_apart(
 
 def is_held(lease: Object) -> bool:
     return str(lease["spec"].get("holderIdentity") or "").startswith(f"{HOST}_")
-
-
-def run_as(plane: Plane, kubelets: Kubelets, ports: KubeletPorts, scheduler: SchedulerProcess, kind: str) -> str:
-    """Make the API say that the scheduler runs in a pod; return its name."""
-    kubelets.register([ports.on(node(HOST))])
-    name, spec, labels = f"kube-scheduler-{HOST}", {"hostNetwork": True}, {}
-    if kind != "static pod":
-        name, spec, labels = "stowplan-6d5f9c7-abcde", {"hostname": HOST}, {"app.kubernetes.io/name": "stowplan"}
-    found = pod("kube-system", name, nodeName=HOST, **spec)
-    port = scheduler.url.rpartition(":")[2]
-    found["spec"]["containers"][0]["args"] = ["run", f"--secure-port={port}"]
-    found["metadata"]["labels"] = labels
-    plane.create_service_account("kube-system", "default")
-    plane.api.create(found)
-    path = f"/api/v1/namespaces/kube-system/pods/{name}"
-    plane.api.wait_for(path, lambda one: one["status"]["phase"] == "Running")
-    return f"kube-system/{name}"
 
 
 def ask(plane: Plane, *words: str) -> subprocess.CompletedProcess[str]:

@@ -28,7 +28,6 @@ _PORT_BYTES: Final = 2
 #: What servers take as one message, with plenty to spare.
 _READ_BYTES: Final = 2**15
 _MOST_ERROR_BYTES: Final = 2**16
-_CLOSE_SECONDS: Final = 1.0
 _FAULTS: Final = (aiohttp.ClientError, OSError, ValueError)
 
 if TYPE_CHECKING:
@@ -45,6 +44,7 @@ class PortForward:
         #: What the kubelet said went wrong behind the API server; "" for nothing.
         self.problem = ""
         self._session: aiohttp.ClientSession | None = None
+        self._websockets: list[_WebSocket] = []
         self._pumps: set[asyncio.Task[None]] = set()
 
     async def dial(self) -> socket.socket:
@@ -65,8 +65,12 @@ class PortForward:
             pump.cancel()
         await asyncio.gather(*pumps, return_exceptions=True)
         if self._session is not None:
+            # Broken off first: a farewell would have to wait for an answer.
             await self._session.close()
             self._session = None
+        for websocket in self._websockets:
+            await websocket.close()
+        self._websockets.clear()
 
     async def _open(self) -> _WebSocket:
         headers = CIMultiDict({"User-Agent": self._user_agent})
@@ -76,14 +80,14 @@ class PortForward:
                 URL(f"{self._credentials.server}{self.path}?ports={self._port}", encoded=True),
                 protocols=(PROTOCOL,),
                 headers=headers,
-                timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_SECONDS),
+                autoclose=False,
                 max_msg_size=0,
                 **route(self._credentials),
             )
         except _FAULTS as fault:
             raise self._broken(f"{type(fault).__name__}: {fault}") from fault
+        self._websockets.append(websocket)
         if websocket.protocol != PROTOCOL:
-            await websocket.close()
             raise self._broken(f"the server takes no port-forward by WebSocket with the protocol {PROTOCOL}")
         return websocket
 
@@ -106,24 +110,28 @@ class PortForward:
         return TransportError(("GET", self.path), problem, may_have_arrived=False, is_timeout=False)
 
     async def _pump(self, websocket: _WebSocket, end: socket.socket) -> None:
-        """Carry what comes until either side ends, then end the other."""
+        """Carry what comes until either side ends; the WebSocket ends with all others, for there are few."""
         reader, writer = await asyncio.open_connection(sock=end)
-        sending = asyncio.get_running_loop().create_task(_send(reader, websocket))
+        loop = asyncio.get_running_loop()
+        sending = loop.create_task(_send(reader, websocket))
+        receiving = loop.create_task(self._receive(websocket, writer))
         try:
-            with contextlib.suppress(*_FAULTS):
-                await self._receive(websocket, writer)
-                writer.close()
-                await writer.wait_closed()
+            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            sending.cancel()
+            for one in (sending, receiving):
+                one.cancel()
+            await asyncio.gather(sending, receiving, return_exceptions=True)
             writer.transport.abort()
-            await asyncio.gather(sending, return_exceptions=True)
-            with contextlib.suppress(*_FAULTS):
-                await websocket.close()
 
     async def _receive(self, websocket: _WebSocket, writer: asyncio.StreamWriter) -> None:
         # The port comes first, and is of no interest: we have asked for one.
         left_out = {_DATA: _PORT_BYTES, _ERROR: _PORT_BYTES}
+        with contextlib.suppress(*_FAULTS):
+            await self._carry(websocket, writer, left_out)
+            writer.close()
+            await writer.wait_closed()
+
+    async def _carry(self, websocket: _WebSocket, writer: asyncio.StreamWriter, left_out: dict[int, int]) -> None:
         async for message in websocket:
             if message.type != aiohttp.WSMsgType.BINARY or not message.data or message.data[0] not in left_out:
                 continue
@@ -139,8 +147,7 @@ class PortForward:
 
 
 async def _send(reader: asyncio.StreamReader, websocket: _WebSocket) -> None:
-    """Carry what is written, and end the connection when whoever writes is done: there is no half of an end."""
+    """Carry what is written, until whoever writes is done: there is no half of an end."""
     with contextlib.suppress(*_FAULTS):
         while data := await reader.read(_READ_BYTES):
             await websocket.send_bytes(bytes((_DATA,)) + data)
-    await websocket.close()

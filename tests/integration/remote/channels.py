@@ -37,11 +37,13 @@ async def _carry(channels: web.WebSocketResponse, port: int) -> None:
         await channels.close()
 
     returning = asyncio.ensure_future(back())
-    async for message in channels:
-        if message.type == aiohttp.WSMsgType.BINARY:
-            assert message.data[0] == 0
-            writer.write(message.data[1:])
-    writer.close()
-    returning.cancel()
-    with contextlib.suppress(asyncio.CancelledError, ConnectionError):
-        await returning
+    try:
+        async for message in channels:
+            if message.type == aiohttp.WSMsgType.BINARY:
+                assert message.data[0] == 0
+                writer.write(message.data[1:])
+    finally:
+        writer.transport.abort()
+        returning.cancel()
+        with contextlib.suppress(asyncio.CancelledError, ConnectionError):
+            await returning
