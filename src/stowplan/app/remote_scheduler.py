@@ -48,7 +48,7 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteScheduler:
+class ReachedScheduler:
     """A scheduler in a pod, and how to speak to it."""
 
     pod: SchedulerPod
@@ -90,7 +90,7 @@ class RemoteScheduler:
 
 
 @asynccontextmanager
-async def reached(kubeconfig: str, search: Search) -> AsyncIterator[RemoteScheduler]:
+async def reached(kubeconfig: str, search: Search) -> AsyncIterator[ReachedScheduler]:
     """Find the scheduler, and hold the way to it open; raise QueryError or CredentialsError if there is none."""
     if search.service_account and search.token_file:
         raise QueryError("--as-service-account and --token-file: each says who asks; give one of them")
@@ -103,7 +103,7 @@ async def reached(kubeconfig: str, search: Search) -> AsyncIterator[RemoteSchedu
         await client.close()
     way = PortForward(entry, USER_AGENT, (pod.namespace, pod.name), pod.port)
     try:
-        yield RemoteScheduler(pod, replace(asker, dial=way.dial), way)
+        yield ReachedScheduler(pod, replace(asker, dial=way.dial), way)
     finally:
         await way.close()
 
