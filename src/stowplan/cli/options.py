@@ -167,7 +167,12 @@ def kubeconfig_of(given: Mapping[str, Any]) -> str:
 
     ctx = click.get_current_context(silent=True)
     named: str = given["kubeconfig"]
-    return named or (kubeconfig_choice.of_kubectl(os.environ) if ctx is not None and _IS_KUBECTL in ctx.meta else "")
+    if named or given["server"] or ctx is None or _IS_KUBECTL not in ctx.meta:
+        return named
+    found = kubeconfig_choice.of_kubectl(os.environ)
+    if not found:
+        raise BadInputError("there is no kubeconfig; name one with --kubeconfig, or in KUBECONFIG")
+    return found
 
 
 def ask_for_data(given: Mapping[str, Any], path: str, parameters: Mapping[str, str]) -> dict[str, Any]:

@@ -82,6 +82,16 @@ def test_the_cluster_is_the_one_that_kubectl_would_go_to(asked: Asked, tmp_path:
     ]
 
 
+def test_without_a_kubeconfig_of_kubectls_nobody_is_asked(
+    asked: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = CliRunner().invoke(main, ["queue"])
+    assert (result.exit_code, asked) == (2, [])
+    assert "there is no kubeconfig; name one with --kubeconfig, or in KUBECONFIG" in result.stderr
+
+
 def test_what_means_nothing_beside_an_address_is_refused(asked: Asked) -> None:
     for option in ("--context", "--lease", "--pod", "--as-service-account"):
         result = CliRunner().invoke(main, ["why", "web", "--server", "https://127.0.0.1:1", option, "a/b"])
