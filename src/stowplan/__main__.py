@@ -1,10 +1,11 @@
-"""`stowplan` and `python -m stowplan`: the command line, with an ear for Ctrl-C from its first moment on."""
+"""`stowplan`, `python -m stowplan`, `kubectl stowplan`: the command line, which hears Ctrl-C from the start."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 #: Who sets it in the environment sees where an error comes from.
 TRACEBACK = "STOWPLAN_TRACEBACK"
@@ -12,12 +13,31 @@ TRACEBACK = "STOWPLAN_TRACEBACK"
 
 def main() -> None:
     """Run the command line."""
+    _run(_stowplan)
+
+
+def kubectl_plugin() -> None:
+    """Run what kubectl calls as `kubectl stowplan`."""
+    _run(_kubectl_stowplan)
+
+
+def _stowplan() -> None:
+    from stowplan.cli import main as run
+
+    run()
+
+
+def _kubectl_stowplan() -> None:
+    from stowplan.cli.kubectl_plugin import main as run
+
+    run(prog_name="kubectl stowplan")
+
+
+def _run(work: Callable[[], None]) -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     try:
-        from stowplan.cli import main as run
-
-        run()
+        work()
     except KeyboardInterrupt:
         # It was still being loaded; nothing has begun.
         from stowplan.cli import end_interrupted

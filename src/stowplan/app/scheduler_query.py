@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from stowplan.app import remote_scheduler
 from stowplan.app.clients import USER_AGENT
 from stowplan.app.process import now
-from stowplan.kube import credentials, local_kubeconfig
+from stowplan.app.remote_scheduler import Search
+from stowplan.app.scheduler_pod import QueryError
+from stowplan.kube import credentials, kubeconfig_choice, local_kubeconfig
 from stowplan.kube.client import ApiRequest, Client, ClientSettings
 from stowplan.kube.credentials import Credentials, CredentialsError
 from stowplan.kube.errors import FORBIDDEN, NOT_FOUND, ApiError, RequestError
 from stowplan.kube.identity import Fixed, TlsFiles, TokenFile, Trust
 from stowplan.kube.local_kubeconfig import DEFAULT_PATH
+
+__all__ = ["ANSWER_SECONDS", "QueryError", "Search", "Where", "ask"]
 
 _ABOUT_THE_QUESTION: Final = (400, NOT_FOUND)
 _NOT_LET_IN: Final = (401, FORBIDDEN)
@@ -24,70 +30,82 @@ _NOT_LET_IN: Final = (401, FORBIDDEN)
 ANSWER_SECONDS: Final = 90.0
 
 
-class QueryError(Exception):
-    """A scheduler could not be asked; the text says which and what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where to find a scheduler: an address of its own, or the kubeconfig of an embedded cluster."""
+    """Where to find a scheduler: an address of its own, or a kubeconfig; `search` says more of who is meant."""
 
     server: str = ""
     kubeconfig: str = ""
-    token_file: str = ""
-    authority: str = ""
+    search: Search = field(default_factory=Search)
     is_insecure: bool = False
+
+
+class _Scheduler(Protocol):
+    """A scheduler that can be asked."""
+
+    @property
+    def credentials(self) -> Credentials: ...
+
+    def explain(self, error: RequestError) -> str:
+        """Say why a question was not answered, and what to do."""
 
 
 async def ask(where: Where, path: str, parameters: Mapping[str, str], body: bytes | None = None) -> bytes:
     """Return what a scheduler answers; raise QueryError if it does not. A question with a body is posted."""
-    try:
-        client = Client(await _credentials(where), ClientSettings(USER_AGENT, qps=-1, timeout_seconds=ANSWER_SECONDS))
-    except CredentialsError as error:
-        raise QueryError(str(error)) from None
-    try:
-        return await client.send(ApiRequest("GET" if body is None else "POST", path, parameters, body))
-    except ApiError as error:
-        raise QueryError(_explained(error, where)) from None
-    except RequestError as error:
-        raise QueryError(f"{error.describe()}; {_remedy(error, where)}") from None
-    finally:
-        await client.close()
+    async with AsyncExitStack() as stack:
+        try:
+            scheduler = await _find(where, stack)
+            client = Client(scheduler.credentials, ClientSettings(USER_AGENT, qps=-1, timeout_seconds=ANSWER_SECONDS))
+        except CredentialsError as error:
+            raise QueryError(str(error)) from None
+        stack.push_async_callback(client.close)
+        try:
+            return await client.send(ApiRequest("GET" if body is None else "POST", path, parameters, body))
+        except RequestError as error:
+            raise QueryError(scheduler.explain(error)) from None
 
 
-async def _credentials(where: Where) -> Credentials:
+async def _find(where: Where, stack: AsyncExitStack) -> _Scheduler:
     if where.server:
-        return _of_server(where)
-    found = where.kubeconfig or next(filter(None, (_local(), os.environ.get("KUBECONFIG", ""))), "")
+        return _Address(where, _of_server(where))
+    found = where.kubeconfig or kubeconfig_choice.usual(os.environ)
     if not found:
         raise QueryError(
-            f"no scheduler to ask: {DEFAULT_PATH} is not there; start one with `stowplan up`, name its kubeconfig with"
-            " --kubeconfig, or give the address of another scheduler with --server https://HOST:10259"
+            f"no scheduler to ask: {DEFAULT_PATH} is not there; start one with `stowplan up`, name a kubeconfig with"
+            " --kubeconfig, or give the address of a scheduler with --server https://HOST:10259"
         )
-    if not os.path.isfile(found):  # noqa: ASYNC240 (nothing else goes on)
-        raise QueryError(f"{found}: there is no such file; name the kubeconfig that `stowplan up` has written")
-    access = local_kubeconfig.read(Path(found))
+    if not kubeconfig_choice.is_there(found):
+        raise QueryError(f"{found}: there is no such file; name a kubeconfig with --kubeconfig")
+    access = local_kubeconfig.read(Path(found)) if where.search.context in ("", local_kubeconfig.NAME) else None
     if access is None or not access.scheduler:
-        raise QueryError(
-            f"{found} does not say where the scheduler is; give its address with --server https://HOST:10259"
-        )
+        return await stack.enter_async_context(remote_scheduler.reached(found, where.search))
     if access.scheduler.startswith("https:"):
-        return await credentials.load(found, os.environ, now, access.scheduler)
+        return _Address(where, await credentials.load(found, os.environ, now, access.scheduler))
     # Read here, as the library that reads any kubeconfig takes half a second.
-    return Credentials(access.scheduler, Fixed(f"Bearer {access.token}" if access.token else ""))
+    return _Address(where, Credentials(access.scheduler, Fixed(f"Bearer {access.token}" if access.token else "")))
 
 
-def _local() -> str:
-    return os.fspath(DEFAULT_PATH) if DEFAULT_PATH.exists() else ""
+@dataclass(frozen=True, slots=True)
+class _Address:
+    """A scheduler that is reached directly."""
+
+    where: Where
+    credentials: Credentials
+
+    def explain(self, error: RequestError) -> str:
+        if isinstance(error, ApiError):
+            return _explained(error, self.where)
+        return f"{error.describe()}; {_remedy(error, self.where)}"
 
 
 def _of_server(where: Where) -> Credentials:
     server = where.server.rstrip("/") if "://" in where.server else f"https://{where.server.rstrip('/')}"
     if not _is_address(server):
         raise QueryError(f"--server {where.server}: not an address; write https://HOST:10259")
-    authorization = _token(where.token_file) if where.token_file else Fixed("")
-    files = TlsFiles(authority=where.authority, is_insecure=where.is_insecure)
-    return Credentials(server, authorization, Trust(files) if server.startswith("https:") else None)
+    authorization = _token(where.search.token_file) if where.search.token_file else Fixed("")
+    files = TlsFiles(authority=where.search.authority, is_insecure=where.is_insecure)
+    trust = Trust(files) if server.startswith("https:") else None
+    return Credentials(server, authorization, trust, where.search.server_name)
 
 
 def _token(path: str) -> TokenFile:

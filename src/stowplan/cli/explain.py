@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -16,8 +16,27 @@ if TYPE_CHECKING:
     from stowplan.app.cluster import Cluster
     from stowplan.model.pod import Pod
 
+F = TypeVar("F", bound=Callable[..., Any])
 #: The word before the name of a group.
 POD_GROUP = "podgroup"
+
+
+_TOLD = (
+    options.top,
+    click.option("--node", "nodes", multiple=True, metavar="NAME", help="Say everything about this node, too."),
+    click.option("--all-nodes", is_flag=True, help="Say of every node what speaks against it."),
+    click.option(
+        "-o", "--output", "form", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True
+    ),
+    options.finding,
+)
+
+
+def told(command: F) -> F:
+    """Add the options that say how much is told of a pod, how, and by which scheduler."""
+    for option in reversed(_TOLD):
+        command = option(command)
+    return command
 
 
 @click.command("explain")
@@ -26,17 +45,14 @@ POD_GROUP = "podgroup"
 @options.config_text
 @options.legacy_config
 @options.feature_gates
-@options.top
-@click.option("--node", "nodes", multiple=True, metavar="NAME", help="Say everything about this node, too.")
-@click.option("--all-nodes", is_flag=True, help="Say of every node what speaks against it.")
-@click.option("-o", "--output", "form", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
-@options.finding
+@told
 def command(**given: Any) -> None:
     """Say why pod NS/NAME goes where it goes, or nowhere.
 
     With FILEs (folders, - for the standard input), on the cluster found in them, with the pods of workloads: other
     pending pods are not placed first. Without, a running scheduler is asked, and also tells when the pod was tried, who
-    rejected it and what will bring it back: the one that `stowplan up` started in this folder, or the one at --server.
+    rejected it and what will bring it back: the one that `stowplan up` started in this folder, the one that leads in
+    the cluster of the kubeconfig, or the one at --server.
 
     A pod that runs already is explained as if it were still to be scheduled. Of a pod group it is told, for
     every placement, which pods it takes and what is against the next one; and whom the group would evict.
@@ -46,12 +62,11 @@ def command(**given: Any) -> None:
     if is_group and files:
         _explain_group(name, files, given)
     elif is_group:
-        _ask({"podgroup": name}, given)
+        ask({"podgroup": name}, given)
     elif files:
         _explain_files(name, files, given)
     else:
-        chosen = {"node": ",".join(given["nodes"]), "nodes": "all" if given["all_nodes"] else ""}
-        _ask({"pod": name, "top": str(given["top"]), **chosen}, given)
+        ask_about_pod(name, given)
 
 
 def _split(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
@@ -67,7 +82,13 @@ def _split(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
 # By asking
 
 
-def _ask(about: Mapping[str, str], given: Mapping[str, Any]) -> None:
+def ask_about_pod(name: str, given: Mapping[str, Any]) -> None:
+    """Write what a running scheduler says of a pod."""
+    chosen = {"node": ",".join(given["nodes"]), "nodes": "all" if given["all_nodes"] else ""}
+    ask({"pod": name, "top": str(given["top"]), **chosen}, given)
+
+
+def ask(about: Mapping[str, str], given: Mapping[str, Any]) -> None:
     from stowplan.serving.debug_pages import EXPLAIN
 
     is_text = given["form"] == "text"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -116,13 +117,44 @@ form = _form("table", "json", "yaml")
 form_or_csv = _form("table", "json", "yaml", "csv")
 
 
+def _finding(flag: str, metavar: str, text: str) -> Callable[[F], F]:
+    return click.option(flag, metavar=metavar, default="", help=text)
+
+
+#: What `kubectl stowplan` puts there: with kubectl, kubectl's kubeconfig is meant.
+_IS_KUBECTL: Final = f"{__name__}.is_kubectl"
+#: By parameter, what means nothing beside the address of a scheduler.
+SEARCHING: Final = {
+    "context": "--context",
+    "lease": "--lease",
+    "pod": "--pod",
+    "service_account": "--as-service-account",
+}
 _FINDING = (
-    click.option("--server", metavar="URL", default="", help="Address of the scheduler, such as https://HOST:10259."),
-    click.option(
-        "--kubeconfig", metavar="FILE", default="", help="Of the embedded cluster; by default .stowplan/kubeconfig."
+    _finding("--server", "URL", "Address of the scheduler, such as https://HOST:10259."),
+    _finding(
+        "--kubeconfig",
+        "FILE",
+        "Leads to the cluster, and through it to the scheduler that leads; by default .stowplan/kubeconfig, of"
+        " `stowplan up` (not for kubectl), then $KUBECONFIG, ~/.kube/config.",
     ),
-    click.option("--token-file", metavar="FILE", default="", help="Token to show to --server."),
-    click.option("--certificate-authority", metavar="FILE", default="", help="Whom to trust to certify --server."),
+    _finding("--context", "NAME", "Context of the kubeconfig; by default the current one."),
+    _finding(
+        "--lease",
+        "NS/NAME",
+        "Lease of the scheduler; by default kube-system/stowplan, then kube-system/kube-scheduler.",
+    ),
+    _finding("--pod", "NS/NAME", "Pod of the scheduler, instead of the one that holds the lease."),
+    click.option(
+        "--as-service-account",
+        "service_account",
+        metavar="NS/NAME",
+        default="",
+        help="Ask as this service account, with a token that ends in 10 minutes, not as the user of the kubeconfig.",
+    ),
+    _finding("--token-file", "FILE", "Token to show to the scheduler."),
+    _finding("--certificate-authority", "FILE", "Whom to trust to certify the scheduler."),
+    _finding("--tls-server-name", "NAME", "What the scheduler's certificate is for, if that is not its address."),
     click.option("--insecure-skip-tls-verify", is_flag=True, help="Take any certificate of --server."),
 )
 
@@ -132,6 +164,25 @@ def finding(command: F) -> F:
     for option in reversed(_FINDING):
         command = option(command)
     return command
+
+
+def follow_kubectl(ctx: click.Context) -> None:
+    """Have the subcommands below take the kubeconfig that kubectl takes."""
+    ctx.meta[_IS_KUBECTL] = True
+
+
+def kubeconfig_of(given: Mapping[str, Any]) -> str:
+    """Return the kubeconfig that is named, or kubectl's if kubectl calls; "" leaves the choice to who asks."""
+    from stowplan.kube import kubeconfig_choice
+
+    ctx = click.get_current_context(silent=True)
+    named: str = given["kubeconfig"]
+    if named or given["server"] or ctx is None or _IS_KUBECTL not in ctx.meta:
+        return named
+    found = kubeconfig_choice.of_kubectl(os.environ)
+    if not found:
+        raise BadInputError("there is no kubeconfig; name one with --kubeconfig, or in KUBECONFIG")
+    return found
 
 
 def ask_for_data(given: Mapping[str, Any], path: str, parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -150,16 +201,18 @@ def send(given: Mapping[str, Any], question: Mapping[str, Any]) -> dict[str, Any
 
 def ask(given: Mapping[str, Any], path: str, parameters: Mapping[str, str], body: bytes | None = None) -> str:
     """Ask the scheduler that the options name; leave out parameters that say nothing."""
-    from stowplan.app.scheduler_query import QueryError, Where
+    from stowplan.app.scheduler_query import QueryError, Search, Where
     from stowplan.app.scheduler_query import ask as ask_scheduler
 
-    where = Where(
-        given["server"],
-        given["kubeconfig"],
-        given["token_file"],
-        given["certificate_authority"],
-        given["insecure_skip_tls_verify"],
+    unused = [flag for name, flag in SEARCHING.items() if given[name]]
+    if given["server"] and unused:
+        raise click.UsageError(f"{unused[0]} has no effect: --server says where the scheduler is")
+    search = Search(
+        **{name: given[name] for name in (*SEARCHING, "token_file")},
+        authority=given["certificate_authority"],
+        server_name=given["tls_server_name"],
     )
+    where = Where(given["server"], kubeconfig_of(given), search, given["insecure_skip_tls_verify"])
     wanted = {name: value for name, value in parameters.items() if value}
     try:
         return asyncio.run(ask_scheduler(where, path, wanted, body)).decode()

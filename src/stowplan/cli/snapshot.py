@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from pathlib import Path
 from typing import Any
 
 import click
@@ -30,24 +29,15 @@ def command(kubeconfig: str, context: str, form: str) -> None:
     """
     output.require_embedded("taking a snapshot")
     from stowplan.app.configuration import SourceError
+    from stowplan.kube import kubeconfig_choice
     from stowplan.local import snapshot
 
-    path = kubeconfig or _usual_kubeconfig()
+    path = kubeconfig or kubeconfig_choice.usual(os.environ)
     try:
         objects = asyncio.run(snapshot.take(path, context, lambda text: output.write_notes((text,))))
     except SourceError as error:
         raise BadInputError(str(error)) from None
     _write(objects, form)
-
-
-def _usual_kubeconfig() -> str:
-    """Return the kubeconfig of the cluster that runs in this folder, or kubectl's; "" if there is none."""
-    from stowplan.kube.local_kubeconfig import DEFAULT_PATH
-
-    if DEFAULT_PATH.exists():
-        return os.fspath(DEFAULT_PATH)
-    named, home = os.environ.get("KUBECONFIG", ""), Path.home() / ".kube" / "config"
-    return named or (os.fspath(home) if home.exists() else "")
 
 
 def _write(objects: list[dict[str, Any]], form: str) -> None:

@@ -77,7 +77,8 @@ def command() -> None:
     """Ask the cluster before changing it; nothing is changed.
 
     Asked is the cluster in the files of --from, or a running scheduler: the one that `stowplan up` started in this
-    folder, or the one at --server. Exits with 1 if the answer is no, with 2 if there is none.
+    folder, the one that leads in the cluster of the kubeconfig, or the one at --server. Exits with 1 if the answer is
+    no, with 2 if there is none.
     """
 
 
@@ -267,8 +268,10 @@ def _check_source(given: Mapping[str, Any]) -> None:
 _FOR_SCHEDULER: Final = {
     "server": "--server",
     "kubeconfig": "--kubeconfig",
+    **options.SEARCHING,
     "token_file": "--token-file",
     "certificate_authority": "--certificate-authority",
+    "tls_server_name": "--tls-server-name",
     "insecure_skip_tls_verify": "--insecure-skip-tls-verify",
 }
 _FOR_FILES: Final = {"config_path": "--config", "config_text": "--config-text", "legacy_config": "--legacy-config"}

@@ -11,7 +11,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -149,12 +149,15 @@ class ConnectionPool:
 
     async def _connect(self, context: ssl.SSLContext | None) -> ApiConnection:
         name = self._credentials.server_name or self._host
+        dial = self._credentials.dial
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
+                where: dict[str, Any] = {"host": self._host, "port": self._port}
+                if dial is not None:
+                    where = {"sock": await dial()}
                 _, connection = await asyncio.get_running_loop().create_connection(
                     lambda: ApiConnection(context),
-                    self._host,
-                    self._port,
+                    **where,
                     ssl=context,
                     server_hostname=name if context is not None else None,
                 )
@@ -165,6 +168,9 @@ class ConnectionPool:
 
 def keep_alive(made: socket.socket) -> None:
     """Have a peer that vanished noticed after about half a minute without an answer to probes."""
+    if made.family == socket.AF_UNIX:
+        # The end of a tunnel: whoever is at its other end has an eye on the peer.
+        return
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEP_ALIVE:
         made.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import ssl
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -39,6 +41,8 @@ class Credentials:
     proxy: str = ""
     #: Whom to act as: headers.
     impersonation: tuple[tuple[str, str], ...] = ()
+    #: Makes a connection, if it is not made to the address of the server.
+    dial: Callable[[], Awaitable[socket.socket]] | None = None
 
 
 class CredentialsError(Exception):
@@ -99,6 +103,10 @@ class Trust:
         """Show other certificates from now on."""
         if files != self._files:
             self._files, self._context, self._stamp = files, files.context(), files.stamp()
+
+    def toward(self, authority: str, *, is_insecure: bool) -> Trust:
+        """Show the same client certificate to another server, of which something else is expected."""
+        return Trust(replace(self._files, authority=authority, is_insecure=is_insecure))
 
     def context(self) -> ssl.SSLContext:
         now = asyncio.get_running_loop().time()

@@ -1,7 +1,7 @@
 """What carries requests to an API server: own connections for short ones, the HTTP library for streams and proxies.
 
 Requests time out as a whole, streams when nothing comes. What goes wrong becomes a `TransportError` that says whether
-the server may have got the request. No other place knows the HTTP library.
+the server may have got the request. Beside this, only `port_forward.py` knows the HTTP library.
 """
 
 from __future__ import annotations
@@ -149,10 +149,7 @@ class PooledTransport:
 
     async def _send(self, request: ApiRequest) -> aiohttp.ClientResponse:
         credentials = self._credentials
-        headers: CIMultiDict[str] = CIMultiDict(credentials.impersonation)
-        authorization = await credentials.authorization.header()
-        if authorization:
-            headers["Authorization"] = authorization
+        headers = await who_asks(credentials)
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         url = URL(credentials.server + request.path, encoded=True)
@@ -162,22 +159,13 @@ class PooledTransport:
             headers=headers,
             data=request.body,
             timeout=self._timeout(request),
-            **self._route(),
+            **route(credentials),
         )
 
     def _timeout(self, request: ApiRequest) -> aiohttp.ClientTimeout:
         if request.silence_seconds is not None:
             return aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=request.silence_seconds)
         return aiohttp.ClientTimeout(total=self._timeout_seconds, sock_connect=CONNECT_SECONDS)
-
-    def _route(self) -> dict[str, Any]:
-        credentials = self._credentials
-        route: dict[str, Any] = {"ssl": credentials.trust.context() if credentials.trust is not None else True}
-        if credentials.server_name:
-            route["server_hostname"] = credentials.server_name
-        if credentials.proxy:
-            route["proxy"] = credentials.proxy
-        return route
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -190,6 +178,25 @@ class PooledTransport:
                 read_bufsize=_READ_BYTES,
             )
         return self._session
+
+
+async def who_asks(credentials: Credentials) -> CIMultiDict[str]:
+    """Return the headers that say who asks, and on whose behalf."""
+    headers: CIMultiDict[str] = CIMultiDict(credentials.impersonation)
+    authorization = await credentials.authorization.header()
+    if authorization:
+        headers["Authorization"] = authorization
+    return headers
+
+
+def route(credentials: Credentials) -> dict[str, Any]:
+    """Return what the HTTP library is to be told of the way to a server."""
+    found: dict[str, Any] = {"ssl": credentials.trust.context() if credentials.trust is not None else True}
+    if credentials.server_name:
+        found["server_hostname"] = credentials.server_name
+    if credentials.proxy:
+        found["proxy"] = credentials.proxy
+    return found
 
 
 def _make_socket(address: tuple[Any, ...]) -> socket.socket:

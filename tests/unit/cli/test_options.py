@@ -293,5 +293,5 @@ def test_an_address_that_is_none_is_refused(server: str) -> None:
 def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(main, ["queue", "--kubeconfig", "gone"])
-    problem = "gone: there is no such file; name the kubeconfig that `stowplan up` has written"
+    problem = "gone: there is no such file; name a kubeconfig with --kubeconfig"
     assert (result.exit_code, result.stderr) == (2, f"Error: {problem}\n")
