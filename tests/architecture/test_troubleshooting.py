@@ -1,7 +1,7 @@
 """Every message that the page about symptoms quotes is written somewhere in the code, with values at the same places.
 
-A line of a box of text is a message; `<...>` in it stands for a value. It has to be part of one text of the code that is
-no docstring. So a message that is reworded, or goes, is missing here.
+A line of a box of text is a message; `<...>` in it stands for a value. It has to be part of one text of the code that
+is no docstring. So a message that is reworded, or goes, is missing here.
 """
 
 import ast
@@ -35,7 +35,7 @@ def texts_of(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             skipped.update(id(part) for part in node.values)
-            yield "".join(part.value if isinstance(part, ast.Constant) else VALUE for part in node.values)
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else VALUE for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             yield node.value
 
