@@ -35,7 +35,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins docs-page-api docs-whatif docs-diagrams performance docs-performance build format clean distclean
+.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins docs-page-api docs-whatif docs-diagrams docs-notebook performance docs-performance build format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -117,6 +117,9 @@ docs-whatif: $(DEVELOP) ## write the JSON schema of what-if questions and answer
 
 docs-diagrams: $(DEVELOP) ## draw the diagrams of the documentation from their descriptions in docs/images
 	$(BIN)/python -m tools.diagrams
+
+docs-notebook: $(DEVELOP) ## run the notebook of the examples, and write what its cells show
+	$(BIN)/python -m tools.notebook
 
 types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes types anew; needs Go
 	$(BIN)/python -m tools.generate_types $(CONTROL_PLANE)
