@@ -52,6 +52,15 @@ NOT_RUN: Final[dict[str, str]] = {
     "kubectl --namespace kube-system get lease": "reads what the tests of leader election read by other means",
     "kubectl describe pod hello": "reads the event that tests/e2e/test_scheduling.py looks for",
     "kubectl create clusterrolebinding scrape-stowplan": "grants what tests/e2e/access.py grants by its API",
+    "export PATH=": "has the reader's shell find the program",
+    "pip install .": "tests/architecture/test_packaging.py looks at what is installed",
+    "kubectl --kubeconfig .stowplan/kubeconfig replace --force": "needs kubectl, and changes what others ask",
+    "kubectl get pods --all-namespaces": "lists what waits; field selectors are tried by tests/integration/embedded",
+    "kubectl --namespace kube-system get pods --selector component=kube-scheduler": "needs a kubelet",
+    "kubectl --namespace kube-system scale deployment stowplan": "needs a kubelet that stops our pods",
+    "sudo cp": "copies a manifest that kubeadm has made",
+    "stowplan schedule prod.yaml": "asks about the reader's own cluster, as others ask about examples/cluster.yaml",
+    "stowplan explain shop/web-1 prod.yaml": "the same",
     "kubectl create token viewer": "makes a token as tests/e2e/credentials.py does by its API",
 }
 
@@ -71,5 +80,9 @@ TEXTS: Final[tuple[tuple[str, str, str], ...]] = (
 PAGES: Final[dict[tuple[str, str], str]] = {
     ("README.md", "python"): "tests/integration/test_readme.py",
     ("docs/assertions.md", "yaml"): "tests/integration/test_assertions_page.py",
+    ("docs/plugin-guide.md", "python"): "tests/integration/test_plugin_guide.py",
+    ("docs/plugin-guide.md", "toml"): "tests/integration/test_plugin_guide.py",
+    ("docs/plugin-guide.md", "text"): "tests/integration/test_plugin_guide.py",
+    ("docs/troubleshooting.md", "text"): "tests/architecture/test_troubleshooting.py",
     ("docs/whatif.md", "json"): "tests/integration/test_whatif.py",
 }

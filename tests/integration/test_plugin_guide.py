@@ -6,6 +6,8 @@ import asyncio
 import importlib.util
 import io
 import re
+import shutil
+import tomllib
 from collections.abc import Callable, Coroutine
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -24,6 +26,7 @@ GUIDE = (ROOT / "docs" / "plugin-guide.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", GUIDE, re.DOTALL)
 PARTS = [(code.splitlines()[0][2:], code.partition("\n")[2]) for code, _ in BLOCKS if code.startswith("# examples/")]
 FOLDER = "examples/plugins"
+HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +55,27 @@ def test_every_plugin_of_the_examples_is_in_the_guide() -> None:
     assert {file for file, _ in PARTS} == {str(path.relative_to(ROOT)) for path in (ROOT / FOLDER).glob("*.py")}
 
 
+def test_a_package_as_the_guide_describes_it_offers_its_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project,) = re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    described = tomllib.loads(project)["project"]
+    # As an installer leaves it.
+    info = tmp_path / f"acme_scheduling-{described['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Name: {described['name']}\nVersion: {described['version']}\n", encoding="utf-8")
+    entries = (
+        f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in offered.items())
+        for group, offered in described["entry-points"].items()
+    )
+    (info / "entry_points.txt").write_text("".join(entries), encoding="utf-8")
+    (tmp_path / "acme_scheduling").mkdir()
+    (tmp_path / "acme_scheduling" / "__init__.py").touch()
+    shutil.copy(ROOT / FOLDER / "cool.py", tmp_path / "acme_scheduling")
+    monkeypatch.syspath_prepend(tmp_path)
+    cluster = Cluster({**HEAD, "profiles": [{"plugins": {"score": {"enabled": [{"name": "Cool", "weight": 5}]}}}]})
+    cluster.add(make_node("a").capacity(cpu=4).build())
+    assert re.search(r"^  Cool +5 ", str(cluster.explain(make_pod("web").build())), re.MULTILINE)
+
+
 def plugin(file: str, name: str, *given: Any) -> Plugin:
     spec = importlib.util.spec_from_file_location(file, ROOT / FOLDER / f"{file}.py")
     assert spec is not None
@@ -78,8 +102,7 @@ def test_a_plugin_of_the_examples_keeps_the_contract(made: Callable[[], Plugin])
 
 def cluster_with(file: str, name: str) -> Cluster:
     enabled = {"multiPoint": {"enabled": [{"name": f"{FOLDER}/{file}.py:{name}"}]}}
-    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    return Cluster({**head, "profiles": [{"plugins": enabled}]})
+    return Cluster({**HEAD, "profiles": [{"plugins": enabled}]})
 
 
 def play(cluster: Cluster, story: Callable[[FakeCluster], Coroutine[Any, Any, None]]) -> None:
