@@ -20,6 +20,10 @@ DEVELOP := .venv/.synced-develop
 # Apart: with what the tests of the page need, every other run of tests would take twice as long to start.
 PAGE_BIN := .venv-page/bin
 PAGE := .venv-page/.synced
+# Apart: what makes the site of the documentation, and nothing of the program.
+DOCS_BIN := .venv-docs/bin
+DOCS := .venv-docs/.synced
+SITE := build/docs
 # Says in a line what a command is at; what it writes is shown if it fails.
 STEP := tools/setup_step.py
 # Where uv is already, there is a step less.
@@ -44,7 +48,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs-plugins docs-page-api docs-whatif performance docs-performance build format clean distclean
+.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs docs-generated docs-plugins docs-page-api docs-whatif docs-diagrams docs-notebook performance docs-performance build format clean distclean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -61,7 +65,7 @@ run: $(READY) ## start a cluster with the example workload; in a terminal it sta
 	fi
 
 test: $(DEVELOP) ## run every test that needs no real cluster
-	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e --ignore=tests/page
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist worksteal --ignore=tests/e2e --ignore=tests/page --ignore=tests/site
 
 test-page: $(PAGE) ## drive the page with a browser, and ask its API at random
 	tests/chromium/install
@@ -75,7 +79,7 @@ page-screenshots: $(PAGE) ## take the pictures of the page that README.md shows,
 fuzz: $(DEVELOP) ## run the property tests at length (ROUNDS=10), then attack the embedded cluster (FUZZ_SECONDS=3600)
 	@for round in $$(seq $(ROUNDS)); do \
 	    echo "round $$round"; \
-	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m "hypothesis or at_length" tests --ignore=tests/e2e --ignore=tests/page || exit 1; \
+	    STOWPLAN_EXAMPLES=new $(BIN)/pytest -q -n $(TEST_WORKERS) --dist worksteal -m "hypothesis or at_length" tests --ignore=tests/e2e --ignore=tests/page --ignore=tests/site || exit 1; \
 	done
 	@echo "attacking the embedded cluster for $(FUZZ_SECONDS) s, seed $(FUZZ_SEED)"
 	$(BIN)/python -m tests.fuzz.embedded --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
@@ -116,6 +120,15 @@ performance: bench ## run every benchmark whose figures are in docs/performance.
 docs-performance: $(DEVELOP) ## write docs/performance.md from the runs in docs/performance
 	$(BIN)/python -m tools.performance_page
 
+docs: $(DOCS) $(DEVELOP) ## make the site of the documentation in build/docs; warnings and broken links are errors
+	$(BIN)/python -m tools.documentation $(SITE)-source
+	$(DOCS_BIN)/python -m sphinx -q -W --keep-going -n -j auto -c tools/documentation/sphinx $(SITE)-source $(SITE)
+	$(BIN)/pytest -q tests/site
+	@echo "the site is in $(SITE), with $(SITE)/index.html first"
+
+docs-generated: $(DEVELOP) ## write the pages made from the code: configuration, command line, events, contract, HTTP and Python interfaces
+	$(BIN)/python -m tools.reference_pages
+
 docs-plugins: $(DEVELOP) ## write docs/plugins from the classes, and the tables of feature gates and of changes between releases
 	$(BIN)/python -m tools.generate_plugin_manual
 
@@ -124,6 +137,12 @@ docs-page-api: $(DEVELOP) ## write the OpenAPI description of what the page asks
 
 docs-whatif: $(DEVELOP) ## write the JSON schema of what-if questions and answers, docs/whatif.schema.json
 	$(BIN)/python -m tools.generate_whatif_schema
+
+docs-diagrams: $(DEVELOP) ## draw the diagrams of the documentation from their descriptions in docs/images
+	$(BIN)/python -m tools.diagrams
+
+docs-notebook: $(DEVELOP) ## run the notebook of the examples, and write what its cells show
+	$(BIN)/python -m tools.notebook
 
 types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes types anew; needs Go
 	$(BIN)/python -m tools.generate_types $(CONTROL_PLANE)
@@ -140,7 +159,7 @@ clean: ## remove caches and build output
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## also remove the environments and the control plane
-	rm -rf .venv .venv-page .uv .e2e
+	rm -rf .venv .venv-page .venv-docs .uv .e2e
 
 # What is there beyond what is needed stays: to run something must not take away what tests need.
 $(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
@@ -156,6 +175,11 @@ $(DEVELOP): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python
 $(PAGE): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION)
 	@echo "Installing what the tests of the page need into .venv-page ..."
 	@VIRTUAL_ENV= UV_PYTHON=.uv/bin/python UV_PROJECT_ENVIRONMENT=.venv-page .uv/bin/uv sync --frozen --compile-bytecode --group page
+	@touch $@
+
+$(DOCS): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION)
+	@echo "Installing what makes the site of the documentation into .venv-docs ..."
+	@VIRTUAL_ENV= UV_PYTHON=.uv/bin/python UV_PROJECT_ENVIRONMENT=.venv-docs .uv/bin/uv sync --frozen --compile-bytecode --only-group docs
 	@touch $@
 
 .venv/bin/python: | .uv/bin/uv-$(UV_VERSION)

@@ -1,4 +1,4 @@
-"""The page of assertions and its example, followed word by word."""
+"""The page of assertions and its example; `tests/documentation` runs its programs."""
 
 import os
 import re
@@ -35,13 +35,3 @@ def test_the_assertions_of_the_page_hold(tmp_path: Path) -> None:
     (tmp_path / "deployment.yaml").write_bytes((ROOT / "examples" / "deployment.yaml").read_bytes())
     code, lines = run("-m", "stowplan", "test", str(tmp_path / "page.yaml"), "--snapshot", "examples/cluster.yaml")
     assert (code, lines[-1]) == (0, "2 of 2 assertions hold")
-
-
-def test_the_programs_of_the_page_print_what_their_comments_say() -> None:
-    words, fixture, block = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
-    printed = r"^ *print\(.+?\) +# (.+)$"
-    for code, count in ((words, 1), (block, 2)):
-        expected = re.findall(printed, code, re.MULTILINE)
-        assert len(expected) == count
-        assert run("-c", code) == (0, expected)
-    assert "def test_the_shop_survives_a_zone(snapshot_cluster):" in fixture

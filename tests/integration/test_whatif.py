@@ -1,25 +1,21 @@
-"""The page about questions before a cluster is changed, followed word by word."""
+"""The page about questions before a cluster is changed; `tests/documentation` types its commands."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import yaml
-from click.testing import CliRunner
 
 from stowplan.app import what_if
 from stowplan.app.cluster import Cluster
 from stowplan.app.question_bodies import MOST_BYTES
 from stowplan.app.what_if_page import LONGEST_SECONDS, WHATIF
-from stowplan.cli import main
 from stowplan.local import file_cluster
 from stowplan.whatif import requests
 from stowplan.whatif.changes import MOST_NODES
@@ -41,26 +37,6 @@ def hurried_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no test wait until controllers have been quiet for a while."""
     monkeypatch.setattr(asyncio.events, "new_event_loop", lambda: HurriedLoop(1000.0))
     monkeypatch.chdir(ROOT)
-
-
-def followed(block: str) -> Iterator[str]:
-    """Type the commands of a block; yield what is seen then."""
-    code = 0
-    for command in (line[2:] for line in block.splitlines() if line.startswith("$ ")):
-        yield f"$ {command}"
-        if command == "echo $?":
-            yield str(code)
-            continue
-        program, *arguments = shlex.split(command)
-        assert program == "stowplan"
-        result = CliRunner(env={"COLUMNS": "100"}).invoke(main, arguments)
-        code = result.exit_code
-        yield from (line.rstrip() for line in result.output.splitlines() if line.strip())
-
-
-@pytest.mark.parametrize("block", blocks("console"))
-def test_a_command_prints_what_the_page_shows(block: str) -> None:
-    assert list(followed(block)) == block.splitlines()
 
 
 def test_every_question_is_shown() -> None:

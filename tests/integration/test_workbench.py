@@ -1,7 +1,6 @@
-"""The page of the workbench and its example, followed word by word."""
+"""The example of the workbench; `tests/documentation` runs the programs of its page."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,12 +44,3 @@ def test_the_example_shows_what_packing_is_good_for() -> None:
         "  the large pod: node-2",
     ]
     assert lines[table].startswith("namespace,name,node,priority,")
-
-
-def test_the_page_prints_what_its_comments_say() -> None:
-    page = (ROOT / "docs" / "workbench.md").read_text(encoding="utf-8")
-    code, supposed = re.findall(r"```python\n(.+?)```", page, re.DOTALL)
-    expected = re.findall(r"^print\(.+?\) +# (.+)$", code, re.MULTILINE)
-    assert len(expected) == 5
-    end = "pods = [make_pod('more').requests(cpu=1).build()]\n" + supposed + "print(placements, left['cpu'])"
-    assert run("-c", f"{code}{end}") == [*expected, "Placements(1 of 1 pods placed) 1.0"]

@@ -226,6 +226,7 @@ class Live:
             self._stop_leading,
             lambda identity: _log.info("New leader elected", identity=identity),
             lambda: self._metrics.renew_slowly(election.resource_name),
+            lambda problem: _log.error(problem, "The lease cannot be read or written; asking again"),
         )
         return Elector(lock, candidate, timing, callbacks)
 

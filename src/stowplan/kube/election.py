@@ -58,6 +58,8 @@ class Callbacks:
     new_leader: Callable[[str], None]
     #: The lease was ours, but had to be read again to be renewed.
     slow_path: Callable[[], None] = lambda: None
+    #: The lease can be neither read nor written, and why: once, until it can be or there is another reason.
+    failed: Callable[[str], None] = lambda problem: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class Elector:
         self._observed_at = 0.0
         #: Nobody can have taken the lease from us before this.
         self._safe_until = 0.0
-        self._reported_leader = ""
+        self._reported_leader = self._reported_problem = ""
 
     @property
     def is_leading(self) -> bool:
@@ -146,8 +148,11 @@ class Elector:
     async def _try(self) -> bool:
         """Take or renew the lease if we may; say whether it is ours."""
         try:
-            return await self._take_or_renew(self._now())
-        except RequestError:
+            is_ours = await self._take_or_renew(self._now())
+            self._reported_problem = ""
+            return is_ours
+        except RequestError as error:
+            self._report_problem(error)
             return False
         finally:
             self._report_leader()
@@ -206,6 +211,14 @@ class Elector:
         if self.leader != self._reported_leader:
             self._reported_leader = self.leader
             self._callbacks.new_leader(self._reported_leader)
+
+    def _report_problem(self, error: RequestError) -> None:
+        # That somebody else was faster is how elections go.
+        is_race = isinstance(error, ApiError) and (error.is_conflict or error.is_already_exists)
+        problem = "" if is_race else error.describe()
+        if problem not in ("", self._reported_problem):
+            self._callbacks.failed(problem)
+        self._reported_problem = problem or self._reported_problem
 
     async def _release(self) -> None:
         """Give the lease back, so that nobody has to wait for its end; best effort."""

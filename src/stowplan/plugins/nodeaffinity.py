@@ -56,6 +56,7 @@ _MOST_LABELS: Final = 64
 class NodeAffinityArgs(PluginArgs, frozen=True):
     """Node affinity that all pods of the profile have in addition to their own."""
 
+    #: What nodes have to match, or should, beside what each pod asks for itself.
     added_affinity: affinity.NodeAffinity | None = None
 
     def faults(self, path: str, gates: FeatureGates) -> list[str]:

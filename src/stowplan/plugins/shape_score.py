@@ -25,7 +25,9 @@ _UNIT: Final = MAX_SCORE // _MAX_HEIGHT
 class UtilizationShapePoint(msgspec.Struct, frozen=True, rename="camel"):
     """One corner of a score curve: at `utilization` percent the score is `score` of 10."""
 
+    #: Percent of a node that is used; 0 to 100.
     utilization: Int32 = 0
+    #: What that is worth; 0 to 10.
     score: Int32 = 0
 
 

@@ -147,6 +147,19 @@ def test_of_a_server_that_is_upgraded_meanwhile_it_is_said(
     assert [record.message for record in caplog.records if "decisions are those of" in record.message] == said
 
 
+def test_of_a_lease_that_may_not_be_read_it_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    told = "The lease cannot be read or written; asking again"
+
+    async def work(api: FakeApi, port: int) -> None:
+        await until(lambda: told in caplog.messages)
+
+    def forbid(api: FakeApi) -> None:
+        api.forbidden.add("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler")
+
+    assert run_live(work, prepare=forbid) == 0
+    assert caplog.messages.count(told) == 1
+
+
 async def fetch(port: int, path: str) -> tuple[int, str]:
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE

@@ -17,6 +17,7 @@ from stowplan.simulate import virtual_time
 
 START = datetime(2026, 5, 4, tzinfo=UTC)
 LOST = TransportError(("PUT", "/lease"), "cut off", may_have_arrived=True, is_timeout=False)
+FORBIDDEN = ApiError("GET", "/lease", ApiStatus(code=403, reason="Forbidden", message="not allowed"))
 CONFLICT = ApiError("PUT", "/lease", ApiStatus(code=409, reason="Conflict", message="modified"))
 
 
@@ -96,6 +97,7 @@ class Contender:
             lambda: self.told.append((seconds(), "stopped")),
             lambda who: self.told.append((seconds(), f"leader {who}")),
             self._note_slow_path,
+            lambda problem: self.told.append((seconds(), problem)),
         )
         self.elector = Elector(self.lock, Candidate(name, now, draw), Timing(), callbacks)
         self.task = asyncio.create_task(self.elector.run())
@@ -178,6 +180,33 @@ def test_a_dead_leader_is_replaced_once_its_lease_has_not_changed_for_its_durati
         assert server.spec is not None
         assert (server.spec.lease_transitions, server.spec.acquire_time) == (1, at(23))
         await two.end()
+
+    run(work)
+
+
+def test_a_lease_that_may_not_be_read_is_told_of_once_until_it_may() -> None:
+    async def work(server: Server) -> None:
+        one = Contender(server, "one")
+        one.lock.fault = FORBIDDEN
+        await asyncio.sleep(7)
+        assert one.told == [(0.0, "GET /lease: 403 Forbidden: not allowed")]
+        one.lock.fault = None
+        await asyncio.sleep(2)
+        assert one.told[1:] == [(8.0, "leader one"), (8.0, "started")]
+        one.lock.fault = FORBIDDEN
+        await asyncio.sleep(5)
+        assert one.told[3:] == [(10.0, "GET /lease: 403 Forbidden: not allowed")]
+        await one.end()
+
+    run(work)
+
+
+def test_that_somebody_else_was_faster_is_no_problem() -> None:
+    async def work(server: Server) -> None:
+        first, second = Contender(server, "one"), Contender(server, "two")
+        await asyncio.sleep(20)
+        assert [text for _, text in second.told if "409" in text] == []
+        await asyncio.gather(first.end(), second.end())
 
     run(work)
 
@@ -283,7 +312,7 @@ def test_trouble_that_passes_before_the_deadline_is_survived() -> None:
         one.lock.fault = None
         await asyncio.sleep(20)
         assert one.elector.is_leading
-        assert [text for _, text in one.told] == ["leader one", "started"]
+        assert [text for _, text in one.told] == ["leader one", "started", "PUT /lease: cut off"]
         await one.end()
 
     run(work)

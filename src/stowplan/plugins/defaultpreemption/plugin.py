@@ -60,7 +60,9 @@ GROUP_UNDERWAY = "waiting for the preemption for this pod group to be finished"
 class DefaultPreemptionArgs(PluginArgs, frozen=True):
     """How many candidates are enough: a share of the nodes that come into question, but at least so many."""
 
+    #: Share of the nodes, in percent, that are enough as candidates; 0 to 100.
     min_candidate_nodes_percentage: Int32 = 10
+    #: So many candidates at least; 0 or more, not both 0.
     min_candidate_nodes_absolute: Int32 = 100
 
     def enough(self, nodes: int) -> int:

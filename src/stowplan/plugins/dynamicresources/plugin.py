@@ -70,7 +70,9 @@ NOT_FOUND: Final = Rejection(("claim allocation not found for node",), Code.ERRO
 class DynamicResourcesArgs(PluginArgs, frozen=True):
     """`filter_timeout` zero means no limit."""
 
+    #: How long the search for devices on one node may take; 0 is for ever.
     filter_timeout: Duration = of_seconds(10)
+    #: How long devices may take to become ready before the pod is tried anew; at least 1 s.
     binding_timeout: Duration = of_seconds(600)
 
     def faults(self, path: str, gates: FeatureGates) -> list[str]:

@@ -67,7 +67,9 @@ UNPREPARED = 'failed to read "PreScoreInterPodAffinity" from cycleState: not fou
 
 
 class InterPodAffinityArgs(PluginArgs, frozen=True):
+    #: What required affinity of placed pods to the new one is worth; 0 to 100.
     hard_pod_affinity_weight: Int32 = 1
+    #: Do not score by what placed pods prefer, if the new pod prefers nothing itself.
     ignore_preferred_terms_of_existing_pods: bool = False
 
     def faults(self, path: str, gates: FeatureGates) -> list[str]:

@@ -24,7 +24,9 @@ _STRATEGIES: Final = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RAT
 class ResourceSpec(msgspec.Struct, frozen=True, rename="camel"):
     """A resource and how much it counts in a score."""
 
+    #: Name of the resource: `cpu`, `memory`, or an extended one.
     name: str = ""
+    #: How much it counts among the resources: 1 to 100, and 1 alone for NodeResourcesBalancedAllocation.
     weight: int = 0
 
 
@@ -32,12 +34,16 @@ CPU_AND_MEMORY: Final = (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
 
 
 class RequestedToCapacityRatioParam(msgspec.Struct, frozen=True, rename="camel"):
+    #: The curve, by rising utilisation.
     shape: tuple[UtilizationShapePoint, ...] = ()
 
 
 class ScoringStrategy(msgspec.Struct, frozen=True, rename="camel"):
+    #: `LeastAllocated`, `MostAllocated` or `RequestedToCapacityRatio`.
     type: Annotated[str, text("v1.ScoringStrategyType")] = ""
+    #: Resources that count.
     resources: tuple[ResourceSpec, ...] = ()
+    #: The curve for `RequestedToCapacityRatio`.
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = None
 
 
@@ -48,8 +54,11 @@ class NodeResourcesFitArgs(PluginArgs, frozen=True):
     is_checked_when_made: ClassVar[bool] = True
     field_of_ignored_resources: ClassVar[str] = "ignored_resources"
 
+    #: How nodes are scored.
     scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED, CPU_AND_MEMORY)
+    #: Extended resources that are not checked, by name.
     ignored_resources: tuple[str, ...] = ()
+    #: Extended resources that are not checked, by the part before the slash.
     ignored_resource_groups: tuple[str, ...] = ()
 
     def defaulted(self, gates: FeatureGates) -> Self:
@@ -71,6 +80,7 @@ class NodeResourcesFitArgs(PluginArgs, frozen=True):
 class NodeResourcesBalancedAllocationArgs(PluginArgs, frozen=True):
     """The resources to balance; their weights do not matter."""
 
+    #: Resources that count.
     resources: tuple[ResourceSpec, ...] = CPU_AND_MEMORY
 
     def defaulted(self, gates: FeatureGates) -> Self:

@@ -42,7 +42,9 @@ SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 class PodTopologySpreadArgs(PluginArgs, frozen=True):
     """`defaulting_type` is `System` (the built-in constraints) or `List` (those of `default_constraints`)."""
 
+    #: Constraints of pods that have none, without a label selector; with `defaultingType: List` only.
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    #: `System` for the built-in default constraints, `List` for `defaultConstraints`.
     defaulting_type: Annotated[str, text("v1.PodTopologySpreadConstraintsDefaulting")] = SYSTEM
 
     def defaulted(self, gates: FeatureGates) -> Self:

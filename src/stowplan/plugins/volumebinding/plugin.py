@@ -69,7 +69,9 @@ _ADD_OR_UPDATE: Final = Action.ADD | Action.UPDATE
 class VolumeBindingArgs(PluginArgs, frozen=True):
     """`shape` is None unless StorageCapacityScoring is on: the file may have none while it is off."""
 
+    #: How long the volumes of a pod may take to be bound; 0 or more.
     bind_timeout_seconds: int = 600
+    #: Score by how full storage would be; allowed with the gate StorageCapacityScoring only.
     shape: tuple[UtilizationShapePoint, ...] | None = None
 
     def defaulted(self, gates: FeatureGates) -> Self:
