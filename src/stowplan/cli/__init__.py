@@ -25,6 +25,7 @@ SUBCOMMANDS = {
     "nodes": "Show what nodes have left.",
     "bench": "Run Kubernetes' scheduler benchmark, or compare two runs of it.",
     "config": "Check or show a KubeSchedulerConfiguration.",
+    "manual": "Print a page of the manual, or list them.",
 }
 
 
