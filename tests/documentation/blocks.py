@@ -12,25 +12,12 @@ from typing import Final
 from tools.reference_pages.pages import PAGES as MADE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+_PROGRAMS: Final = """
+.venv/bin/pytest .venv/bin/stowplan cd chmod cosign curl diff docker export git helm kubectl make mkdir pip podman
+promtool pytest python python3 sed sha256sum skopeo stowplan sudo tar uv
+"""
 #: What a command begins with, in a block that does not say what it is.
-PROGRAMS: Final = frozenset(
-    (".venv/bin/pytest", ".venv/bin/stowplan", "chmod", "cosign", "curl", "docker", "export", "git", "helm", "kubectl")
-    + (
-        "make",
-        "mkdir",
-        "pip",
-        "podman",
-        "promtool",
-        "pytest",
-        "python",
-        "python3",
-        "sed",
-        "stowplan",
-        "uv",
-        "cd",
-        "sudo",
-    )
-)
+PROGRAMS: Final = frozenset(_PROGRAMS.split())
 SHELLS: Final = frozenset(("bash", "console", "sh", "shell"))
 _FENCE: Final = re.compile(r"^( *)```(\w*)[^`]*$")
 _REMARK: Final = re.compile(r"(?:^| +)# .*$")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tests.documentation.blocks import Block
+
 _UP: Final = "tests/integration/up/test_up.py"
 _INSTALL: Final = "tests/e2e/test_install.py"
 
@@ -86,3 +88,8 @@ PAGES: Final[dict[tuple[str, str], str]] = {
     ("docs/troubleshooting.md", "text"): "tests/architecture/test_troubleshooting.py",
     ("docs/whatif.md", "json"): "tests/integration/test_whatif.py",
 }
+
+
+def is_told(block: Block) -> bool:
+    """Say whether a block is one of `TEXTS`."""
+    return any(block.text.lstrip().startswith(beginning) for beginning, *_ in TEXTS)

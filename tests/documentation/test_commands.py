@@ -13,10 +13,12 @@ from click.testing import CliRunner
 
 from stowplan.cli import main
 from tests.documentation.blocks import ROOT, Block, blocks, blocks_of
-from tests.documentation.elsewhere import COMMANDS, NOT_RUN
+from tests.documentation.elsewhere import COMMANDS, NOT_RUN, PAGES, is_told
 from tests.integration.kube.hurry import HurriedLoop
 
-SHELL_BLOCKS = [block for block in blocks() if block.is_shell]
+SHELL_BLOCKS = [
+    block for block in blocks() if block.is_shell and not is_told(block) and (block.page, block.language) not in PAGES
+]
 CONSOLES = [block for block in SHELL_BLOCKS if block.language == "console"]
 
 

@@ -5,14 +5,10 @@ from click.testing import CliRunner
 
 from stowplan.cli import main
 from tests.documentation.blocks import ROOT, SHELLS, Block, blocks
-from tests.documentation.elsewhere import PAGES, TEXTS
+from tests.documentation.elsewhere import PAGES, TEXTS, is_told
 
-#: What `test_programs.py` and `test_data.py` look at; a drawing says nothing that could be wrong but to a reader.
-LOOKED_AT = {*SHELLS, "python", "yaml", "json", "mermaid"}
-
-
-def is_told(block: Block) -> bool:
-    return any(block.text.lstrip().startswith(beginning) for beginning, *_ in TEXTS)
+#: What the other files here look at.
+LOOKED_AT = {*SHELLS, "python", "yaml", "json"}
 
 
 @pytest.mark.parametrize("block", blocks(), ids=lambda block: block.place)

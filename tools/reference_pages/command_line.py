@@ -81,7 +81,7 @@ def _said(told: str) -> str:
 
 def _options(command: click.Command, context: click.Context) -> list[str]:
     shown = [one for one in command.get_params(context) if not getattr(one, "hidden", False)]
-    rows = [_option(one, context) for one in shown if isinstance(one, click.Option) and one.name != "help"]
+    rows = [_option(one, context) for one in shown if isinstance(one, click.Option) and "--help" not in one.opts]
     return [table(("option", "default", "what it does"), rows)] if rows else []
 
 

@@ -60,7 +60,7 @@ class WhatIfPage:
 
     async def _page(self, request: web.Request) -> web.StreamResponse:
         if request.method != "POST":
-            message = f"{request.method} is not supported on {request.path}; POST a question (docs/whatif.md)"
+            message = f"{request.method} is not supported on {request.path}; POST a question (`stowplan manual whatif`)"
             return responses.failure(request, 405, "MethodNotAllowed", message)
         try:
             asked = requests.read(await self._bodies.read(request))

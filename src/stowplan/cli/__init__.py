@@ -26,6 +26,7 @@ SUBCOMMANDS = {
     "bench": "Run Kubernetes' scheduler benchmark, or compare two runs of it.",
     "plugin": "Begin a plugin of your own, check one, or list those that there are.",
     "config": "Check or show a KubeSchedulerConfiguration.",
+    "manual": "Print a page of the manual, or list them.",
 }
 
 

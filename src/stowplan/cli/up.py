@@ -30,7 +30,7 @@ _OF_SCHEDULER: Final = ("config_path", "legacy_config", "reload", "plugin_budget
 @click.argument("manifests", nargs=-1, metavar="[MANIFEST...]")
 @click.option("--once", is_flag=True, help="End when every pod is placed or refused, and print what became of them.")
 @click.option("--nodes", type=click.IntRange(min=0), default=None, help="How many nodes; 100 if no others are given.")
-@click.option("--shapes", default="", metavar="FILE", help="What the nodes look like; see docs/embedded.md.")
+@click.option("--shapes", default="", metavar="FILE", help="What the nodes look like; see `stowplan manual embedded`.")
 @click.option("--from", "copied_from", default="", metavar="FILE", help="Begin as a copy: a dump, or a kubeconfig.")
 @click.option("--data", default="", metavar="DIR", help="Keep the cluster there; without, it is gone at the end.")
 @click.option("--bind-address", default="127.0.0.1", show_default=True, help="Any other needs --token and --cert.")

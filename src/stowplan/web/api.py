@@ -66,7 +66,7 @@ QUESTIONS: Final[tuple[PageQuestion[Source], ...]] = (
     ),
     PageQuestion(
         "whatif",
-        "What would be if the cluster were another, as /debug/stowplan/whatif (docs/whatif.md).",
+        "What would be if the cluster were another, as /debug/stowplan/whatif (`stowplan manual whatif`).",
         WhatIfAnswer,
         what_if,
         body=WhatIf,

@@ -56,7 +56,7 @@ EVENT_TYPES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
 )
 _ABOUT: Final = (
     "What the page of Stowplan asks, and programs may, too. Amounts are millicores of cpu, and whole units of the rest;"
-    " times are RFC 3339 with microseconds. See docs/page.md."
+    " times are RFC 3339 with microseconds. See `stowplan manual page`."
 )
 
 

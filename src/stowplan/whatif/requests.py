@@ -158,11 +158,11 @@ def read(text: bytes | str) -> WhatIf:
     try:
         asked = msgspec.json.decode(text, type=WhatIf)
     except msgspec.ValidationError as error:
-        raise QuestionError(f"{error}; see docs/whatif.md for what can be asked") from None
+        raise QuestionError(f"{error}; see `stowplan manual whatif` for what can be asked") from None
     except msgspec.DecodeError as error:
-        raise QuestionError(f"it is no JSON: {error}; see docs/whatif.md for what can be asked") from None
+        raise QuestionError(f"it is no JSON: {error}; see `stowplan manual whatif` for what can be asked") from None
     except RecursionError:
-        raise QuestionError("it is nested too deeply; see docs/whatif.md for what can be asked") from None
+        raise QuestionError("it is nested too deeply; see `stowplan manual whatif` for what can be asked") from None
     if len(asked.steps) > MOST_STEPS:
         raise QuestionError(f"steps: Too many: {len(asked.steps)}: write at most {MOST_STEPS}")
     more = sum(step.add_nodes.count for step in asked.steps if step.add_nodes is not None)

@@ -93,7 +93,7 @@ def test_what_is_no_question_is_refused_with_its_code() -> None:
         await open_port(port)
         for method in ("GET", "PUT", "DELETE"):
             status, found = await send(port, fits(asked("a")), method)
-            remedy = f"{method} is not supported on {WHATIF}; POST a question (docs/whatif.md)"
+            remedy = f"{method} is not supported on {WHATIF}; POST a question (`stowplan manual whatif`)"
             assert (status, found["reason"], found["message"]) == (405, "MethodNotAllowed", remedy)
         status, found = await send(port, b"{")
         assert (status, found["reason"]) == (400, "BadRequest")

@@ -15,7 +15,7 @@ from stowplan.whatif import requests
 from stowplan.whatif.world import QuestionError
 from tests.unit.whatif.questions import answer, cluster_of, data, node, pod
 
-SEE = "; see docs/whatif.md for what can be asked"
+SEE = "; see `stowplan manual whatif` for what can be asked"
 POD = data(pod("new"))
 FITS = {"fits": {"pods": [POD]}}
 STEPS = "addNodes, removeNodes, cordon, drain, removePods, add"
@@ -72,7 +72,7 @@ def test_what_cannot_be_read_is_refused(text: str, problem: str) -> None:
 
 
 def test_what_is_nested_too_deeply_is_refused() -> None:
-    with pytest.raises(QuestionError, match=r"it is nested too deeply; see docs/whatif\.md"):
+    with pytest.raises(QuestionError, match=r"it is nested too deeply; see `stowplan manual whatif`"):
         requests.read('{"question": {"preempt": {"pod": {"a":' + "[" * 100_000)
 
 
