@@ -66,6 +66,10 @@ def fetch(packages: Sequence[Package]) -> None:
     missing = [package for package in packages if not package.file.exists()]
     if not missing:
         return
+    if shutil.which("apt-get") is None:
+        raise SystemExit(
+            "the image is made from Debian's packages, and there is no apt-get; use deploy/Dockerfile here"
+        )
     architecture = missing[0].architecture
     _update(architecture)
     folder = CACHE / architecture / "new"
