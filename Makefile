@@ -11,6 +11,11 @@ PERF_CONFIG ?= ../shared/scheduler_perf
 PERF_SIZE ?= short
 # One workload of each case, the largest that has upstream's defaults.
 FLOW_WORKLOADS := /(5000Nodes(_[0-9]+Pods)?|5kNodes/.*|5000pods_500nodes)$$
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/stowplan/__init__.py)
+# Of the image, in Debian's words; a release has all of them.
+ARCHES ?= $(patsubst x86_64,amd64,$(patsubst aarch64,arm64,$(shell uname -m)))
+RELEASE_ARCHES ?= amd64 arm64
+IMAGE_ROOTS ?= build/image
 EXAMPLE := examples/cluster.yaml examples/workload.yaml
 
 BIN := .venv/bin
@@ -40,6 +45,9 @@ RELEASES := 1.36 1.37
 CONTROL_PLANES_BUILT := $(RELEASES:%=.e2e/bin/%/.built)
 HELM := tests/e2e/helm
 HELM_BUILT := .e2e/bin/.helm-built
+# Every release of Python has an environment of its own, and these tests: all units, and whole programs.
+PYTHON_VENV = .venv-$(notdir $(PYTHON))
+PYTHON_TESTS ?= tests/unit tests/integration/test_without_embedded.py tests/integration/kube
 CODE := $(wildcard src tests benchmarks tools)
 CACHES := .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
@@ -48,7 +56,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs docs-generated docs-plugins docs-page-api docs-whatif docs-diagrams docs-notebook performance docs-performance build format clean distclean
+.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs docs-generated docs-plugins docs-page-api docs-whatif docs-diagrams docs-notebook performance docs-performance build format clean distclean image-root image image-lock release release-files release-check outdated docs-licences test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -97,7 +105,7 @@ conformance: $(DEVELOP) ## compare every decision with the golden corpus (CORPUS
 bench: $(DEVELOP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) ## run the tests against real kube-apiservers and etcd, built here with Go
+e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) image ## run the tests against real kube-apiservers and etcd, built here with Go
 	tests/chromium/install
 	$(BIN)/pytest --durations=5 tests/e2e
 	$(BIN)/pytest --durations=5 --plane real-1.36 tests/e2e
@@ -150,6 +158,41 @@ types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes 
 build: $(READY) ## build the archives to publish, into dist/
 	.uv/bin/uv build --quiet --out-dir dist
 
+image-root: build ## make the root file system of the image, for each of ARCHES, into build/image
+	@for arch in $(ARCHES); do \
+	    $(BIN)/python -m tools.image.root --architecture $$arch --wheel dist/stowplan-$(VERSION)-py3-none-any.whl $(IMAGE_ROOTS)/$$arch || exit 1; \
+	done
+
+image: image-root ## make the image, an archive that docker, podman and skopeo read, into dist/ (ARCHES="amd64 arm64")
+	$(BIN)/python -m tools.image.oci --output dist/stowplan-$(VERSION)-image.tar $(ARCHES:%=$(IMAGE_ROOTS)/%)
+
+image-lock: $(READY) ## take the newest versions of the image's Debian packages
+	$(BIN)/python -m tools.image.debian
+
+release: $(READY) ## make all files of a release into dist/: source archive, wheel, image, bill of materials, checksums
+	$(BIN)/python -m tools.release check
+	$(MAKE) release-files
+
+release-files: $(READY)
+	$(MAKE) image ARCHES="$(RELEASE_ARCHES)"
+	$(BIN)/python -m tools.bill_of_materials --output dist/stowplan-$(VERSION).cdx.json $(RELEASE_ARCHES:%=$(IMAGE_ROOTS)/%)
+	$(BIN)/python -m tools.release sums
+
+release-check: release-files ## make the files of a release twice, the second time elsewhere from the source archive, and compare (RELEASE_ARCHES=amd64)
+	$(BIN)/python -m tools.release again
+
+outdated: $(READY) ## list the libraries of which there are newer releases
+	.uv/bin/uv tree --frozen --outdated --no-dev --depth 1
+
+docs-licences: $(READY) ## write the licences of the libraries, docs/licences.md
+	$(BIN)/python -m tools.list_licences
+
+test-python: | .uv/bin/uv-$(UV_VERSION) ## run a part of the tests with another Python (PYTHON=python3.13)
+	@test -n "$(PYTHON)" || { echo "name a Python: make test-python PYTHON=python3.13" >&2; exit 1; }
+	VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=$(PYTHON_VENV) .uv/bin/uv sync --frozen --python "$(PYTHON)"
+	$(PYTHON_VENV)/bin/python --version
+	$(PYTHON_VENV)/bin/pytest -q -n $(TEST_WORKERS) --dist worksteal $(PYTHON_TESTS)
+
 format: $(DEVELOP) ## rewrite the code in house format
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
@@ -159,7 +202,7 @@ clean: ## remove caches and build output
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## also remove the environments and the control plane
-	rm -rf .venv .venv-page .venv-docs .uv .e2e
+	rm -rf .venv .venv-page .venv-docs .uv .e2e .venv-python*
 
 # What is there beyond what is needed stays: to run something must not take away what tests need.
 $(READY): pyproject.toml uv.lock | .uv/bin/uv-$(UV_VERSION) .venv/bin/python

@@ -1,6 +1,5 @@
 """What `deploy/` installs: the server takes it, and Stowplan needs exactly the permissions that it gives."""
 
-import os
 import socket
 import sys
 from collections.abc import Iterator
@@ -208,9 +207,8 @@ def have_claims_served(api: Api, namespace: str) -> None:
 
 
 def kube_scheduler_command() -> list[str | Path]:
-    """Return the image's command of that name, with Stowplan on its path."""
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.defpath))
-    return ["env", f"PATH={path}", DEPLOY / "kube-scheduler"]
+    """Return the image's command of that name, run by the Python that has Stowplan here."""
+    return [sys.executable, DEPLOY / "kube-scheduler"]
 
 
 def static_pod_flags(kubeconfig: Path) -> list[str]:
