@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from stowplan.app.assembly import assemble, reassemble
+from stowplan.app.cache_comparison import compare_regularly
 from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.configuration import queue_limits_of, reading
 from stowplan.app.options import RunOptions
@@ -103,6 +104,7 @@ class Replica:
         #: Extenders that are used no more are closed when they have answered what they were asked: one may be binding.
         self._retiring = Tasks()
         self.metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
+        self.metrics.read_watches(self.watching.states)
         plugins, handle, environment = self.metrics.plugins, self.cluster.handle, self.scheduler.environment
         handle.stopwatch.have_noted(plugins.note, plugins.note_awaited)
         handle.measures = self.scheduler.environment.measures = self.metrics.series
@@ -113,6 +115,10 @@ class Replica:
         """Wait until the cluster is known; `watching` must be running."""
         await self.watching.settled()
         settle_down()
+
+    async def compare_regularly(self) -> None:
+        """Hold the cache against what the watches told, for as long as the scheduler runs."""
+        await compare_regularly(self.watching, self.scheduler.state.cache, self.metrics.compared)
 
     async def settle(self, cycles: asyncio.Task[None], *drains: Callable[[], Awaitable[None]]) -> None:
         """Let bindings end, then what `drains` and the recorder have to write, but neither for long."""
