@@ -48,6 +48,8 @@ HELM_BUILT := .e2e/bin/.helm-built
 # Every release of Python has an environment of its own, and these tests: all units, and whole programs.
 PYTHON_VENV = .venv-$(notdir $(PYTHON))
 PYTHON_TESTS ?= tests/unit tests/integration/test_without_embedded.py tests/integration/kube
+PROMTOOL := tests/e2e/promtool
+PROMTOOL_BUILT := .e2e/bin/.promtool-built
 CODE := $(wildcard src tests benchmarks tools)
 CACHES := .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
@@ -56,7 +58,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_SYSTEM_CERTS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs docs-generated docs-plugins docs-page-api docs-whatif docs-diagrams docs-notebook performance docs-performance build format clean distclean image-root image image-lock release release-files release-check outdated docs-licences test-python
+.PHONY: help setup run test test-page page-screenshots fuzz check conformance bench e2e e2e-bench perf-peer types docs docs-generated docs-plugins docs-page-api docs-whatif docs-diagrams docs-notebook performance docs-performance build format clean distclean image-root image image-lock release release-files release-check outdated docs-licences test-python chart
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "%-16s %s\n", $$1, $$2}'
@@ -105,7 +107,7 @@ conformance: $(DEVELOP) ## compare every decision with the golden corpus (CORPUS
 bench: $(DEVELOP) ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
-e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) image ## run the tests against real kube-apiservers and etcd, built here with Go
+e2e: $(DEVELOP) $(CONTROL_PLANES_BUILT) $(HELM_BUILT) $(PROMTOOL_BUILT) image ## run the tests against real kube-apiservers and etcd, built here with Go
 	tests/chromium/install
 	$(BIN)/pytest --durations=5 tests/e2e
 	$(BIN)/pytest --durations=5 --plane real-1.36 tests/e2e
@@ -151,6 +153,10 @@ docs-diagrams: $(DEVELOP) ## draw the diagrams of the documentation from their d
 
 docs-notebook: $(DEVELOP) ## run the notebook of the examples, and write what its cells show
 	$(BIN)/python -m tools.notebook
+
+chart: $(DEVELOP) ## write the dashboard, what the chart has copies of, and the table of its values in docs/chart.md
+	$(BIN)/python -m tools.generate_dashboard
+	$(BIN)/python -m tools.generate_chart
 
 types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes types anew; needs Go
 	$(BIN)/python -m tools.generate_types $(CONTROL_PLANE)
@@ -235,6 +241,10 @@ $(CONTROL_PLANES_BUILT): .e2e/bin/%/.built: $(CONTROL_PLANE)/build $(CONTROL_PLA
 # Apart from the control plane: a Helm has the Kubernetes modules of its own release.
 $(HELM_BUILT): $(addprefix $(HELM)/,build go.mod go.sum)
 	$(HELM)/build $(@D)
+	@touch $@
+
+$(PROMTOOL_BUILT): $(addprefix $(PROMTOOL)/,build go.mod go.sum)
+	$(PROMTOOL)/build $(@D)
 	@touch $@
 
 # The version is part of the name, so that a new pin installs anew.

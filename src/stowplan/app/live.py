@@ -172,6 +172,7 @@ class Live:
             self._tasks.start(asking, "release")
         self._tasks.start(self._replica.watching.run(), "watches")
         await self._replica.sync()
+        self._tasks.start(self._replica.compare_regularly(), "comparison")
         self._has_synced = True
         _log.v(3).info("Handlers synced")
 

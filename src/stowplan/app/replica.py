@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from stowplan.app.assembly import assemble, reassemble
 from stowplan.app.budgeted_plugins import BudgetedPlugins
+from stowplan.app.cache_comparison import compare_regularly
 from stowplan.app.cluster import Cluster, Ties
 from stowplan.app.configuration import queue_limits_of, reading
 from stowplan.app.options import RunOptions, budget_seconds
@@ -104,6 +105,7 @@ class Replica:
         #: Extenders that are used no more are closed when they have answered what they were asked: one may be binding.
         self._retiring = Tasks()
         self.metrics.watch(self.scheduler.state.queue, self.scheduler.state.cache)
+        self.metrics.read_watches(self.watching.states)
         plugins, handle, environment = self.metrics.plugins, self.cluster.handle, self.scheduler.environment
         self._budget = self._plugin_budget(budget_seconds(options))
         note = plugins.note if self._budget is None else self._budget.beside(plugins.note)
@@ -120,6 +122,10 @@ class Replica:
         """Wait until the cluster is known; `watching` must be running."""
         await self.watching.settled()
         settle_down()
+
+    async def compare_regularly(self) -> None:
+        """Hold the cache against what the watches told, for as long as the scheduler runs."""
+        await compare_regularly(self.watching, self.scheduler.state.cache, self.metrics.compared)
 
     async def settle(self, cycles: asyncio.Task[None], *drains: Callable[[], Awaitable[None]]) -> None:
         """Let bindings end, then what `drains` and the recorder have to write, but neither for long."""

@@ -32,6 +32,7 @@ from stowplan.kube.resources import (
     dynamic,
 )
 from stowplan.observe.metrics import Metrics, event_label
+from stowplan.observe.own_metrics import WatchState
 
 SECOND_NS: Final = 1_000_000_000
 
@@ -139,6 +140,15 @@ class Watching:
             for one in self.informers
             if one.resource.is_essential and one.unavailable
         )
+
+    def states(self) -> list[WatchState]:
+        """Return how the watches are; of what was never to be had, there is none."""
+        now = asyncio.get_running_loop().time()
+        return [
+            WatchState(one.resource.name, one.silence_seconds(now), one.lists)
+            for one in self.informers
+            if one.has_synced
+        ]
 
     def objects(self, kind: str) -> list[Any]:
         """Return the objects of a kind as they were last seen."""

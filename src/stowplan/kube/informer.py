@@ -43,6 +43,9 @@ class Informer:
         self.has_synced = False
         #: Why the resource cannot be had, "" if it can; asked for again now and then.
         self.unavailable = ""
+        #: How often the whole of it was listed.
+        self.lists = 0
+        self._heard_at = 0.0
         self._client = client
         self._reader = ResourceReader(resource, self.store, contact.report)
         self._draw, self._contact, self._report = draw, contact, contact.report
@@ -81,6 +84,13 @@ class Informer:
             except (RequestError, BrokenText, _NoStreamedList) as fault:
                 await self._contact.pause(self.resource.name, self._delay_after(fault))
 
+    def silence_seconds(self, now: float) -> float:
+        """Return how long the server has said nothing about the resource; in quiet times it does once a minute.
+
+        `now` is by the clock of the event loop.
+        """
+        return now - self._heard_at
+
     # Listing
 
     async def _list_pages(self) -> None:
@@ -97,7 +107,7 @@ class Informer:
             parameters["resourceVersion"] = version
         async with self._client.stream(self._watch_request(parameters)) as stream:
             self._begin_watch()
-            events = _events(stream, self._reader)
+            events = self._events(stream)
             self._take_list(await self._first_events(events))
             async for event in events:
                 self._take(event)
@@ -112,6 +122,8 @@ class Informer:
 
     def _take_list(self, found: Listed) -> None:
         self.store.replace(found.objects)
+        self._heard_at = asyncio.get_running_loop().time()
+        self.lists += 1
         self._version, self._is_version_lost, self._must_list = found.version, False, False
         self.has_synced, self._is_next_plain = True, False
         self._recover()
@@ -125,7 +137,7 @@ class Informer:
         count = 0
         async with self._client.stream(self._watch_request({"resourceVersion": self._version})) as stream:
             self._begin_watch()
-            async for event in _events(stream, self._reader):
+            async for event in self._events(stream):
                 self._take(event)
                 count += 1
         if count == 0 and loop.time() - started < _SHORT_WATCH_SECONDS:
@@ -136,6 +148,13 @@ class Informer:
         self._contact.find(self.resource.name)
         if self.resource.is_essential:
             self._contact.watch_begun.set()
+
+    async def _events(self, stream: IncomingAnswer) -> AsyncIterator[WatchedChange]:
+        lines, loop = Lines(), asyncio.get_running_loop()
+        async for piece in stream.pieces():
+            self._heard_at = loop.time()
+            for line in lines.feed(piece):
+                yield self._reader.event(line)
 
     def _watch_request(self, parameters: dict[str, str]) -> ApiRequest:
         seconds = int(_WATCH_SECONDS * (1 + self._draw()))
@@ -230,13 +249,6 @@ class Informer:
 
 class _NoStreamedList(Exception):  # noqa: N818 - a turn of events, not an error
     """The server took the request for a streamed list for a plain watch."""
-
-
-async def _events(stream: IncomingAnswer, reader: ResourceReader) -> AsyncIterator[WatchedChange]:
-    lines = Lines()
-    async for piece in stream.pieces():
-        for line in lines.feed(piece):
-            yield reader.event(line)
 
 
 async def _resetting(patience: asyncio.Timeout, events: AsyncIterator[WatchedChange]) -> AsyncIterator[WatchedChange]:

@@ -7,7 +7,7 @@ process may have as many as it has schedulers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from typing import Any, Final, assert_never
 
@@ -23,9 +23,10 @@ from stowplan.framework.placing import SUCCESS
 from stowplan.framework.plugin_faults import SECOND_NS
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, pod_id
-from stowplan.observe import component_metrics
+from stowplan.observe import component_metrics, own_metrics
 from stowplan.observe.component_metrics import COMPONENT, RequestMetrics
 from stowplan.observe.metric_list import SCHEDULER
+from stowplan.observe.own_metrics import OWN, WatchState
 from stowplan.observe.plugin_metrics import BUDGET, PluginMetrics
 from stowplan.observe.series import Definition, Family, SeriesSet, Shown
 from stowplan.queue.entry import Place, QueuedGroup
@@ -33,7 +34,7 @@ from stowplan.queue.hints import HintTimer
 from stowplan.queue.queue import SchedulingQueue
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-ALL: Final = SCHEDULER + COMPONENT
+ALL: Final = SCHEDULER + COMPONENT + OWN
 MANY_ATTEMPTS: Final = 15
 #: Where somebody waits, by upstream's queue.
 _QUEUE = {
@@ -73,6 +74,7 @@ class Metrics(Collector):
         self._spell = str if gates.changed("PodEventLabels") else _spelled_before_137
         self.requests = RequestMetrics(self.series)
         self._state: StateMetrics | None = None
+        self._watches: Callable[[], Iterable[WatchState]] = tuple
         # Pods that are being bound.
         self._on_their_way: set[str] = set()
         self._introduce()
@@ -87,6 +89,10 @@ class Metrics(Collector):
         queue.time_hints(HintTimer(self._now_ns, self._hint_answered, self._narrowed))
         self._state = StateMetrics(self.series, queue, cache, self._spell)
 
+    def read_watches(self, watches: Callable[[], Iterable[WatchState]]) -> None:
+        """Ask how the watches of a scheduler are, whenever metrics are asked for."""
+        self._watches = watches
+
     # Reading
 
     def text(self) -> bytes:
@@ -97,6 +103,8 @@ class Metrics(Collector):
         if self._state is not None:
             self._state.refresh()
         self.series.gauge("scheduler_goroutines").set(len(self._on_their_way), "binding")
+        for watch in self._watches():
+            own_metrics.show(self.series, watch)
         yield from self.series.families()
 
     def reset(self) -> None:
@@ -147,6 +155,11 @@ class Metrics(Collector):
     def lead(self, lease_name: str, is_leading: bool) -> None:
         """Note whether this replica leads."""
         self.series.gauge("leader_election_master_status").set(int(is_leading), lease_name)
+
+    def compared(self, differences: Counter[tuple[str, str]]) -> None:
+        """Note how many objects the cache has otherwise than the watches told, by kind and side."""
+        for labels in own_metrics.SIDES:
+            self.series.gauge("stowplan_cache_mismatches").set(differences[labels], *labels)
 
     def renew_slowly(self, lease_name: str) -> None:
         """Note that a lease had to be read again to be renewed."""

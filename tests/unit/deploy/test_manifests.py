@@ -11,7 +11,7 @@ from stowplan.app.configuration import read_configuration
 from stowplan.app.watching import watched
 from stowplan.cli.flag_parser import parse
 from stowplan.cli.run import flag_warnings
-from tests.unit.deploy.manifests import BASE, DEPLOY, OVERLAYS, container, kustomizations, objects, parts, read, the
+from tests.unit.deploy.manifests import BASE, OVERLAYS, container, kustomizations, objects, parts, read, the
 
 SECOND, REPLACEMENT = OVERLAYS / "second-scheduler", OVERLAYS / "replace-default"
 LABELS = {"app.kubernetes.io/name": "stowplan"}
@@ -24,7 +24,9 @@ def test_every_part_of_a_kustomization_exists(kustomization: Path) -> None:
 
 def test_every_manifest_is_part_of_a_kustomization() -> None:
     named = {part for kustomization in kustomizations() for part in parts(kustomization)}
-    assert {path.name for path in DEPLOY.rglob("*.yaml") if path not in named} == {"kustomization.yaml"}
+    assert {path.name for folder in (BASE, OVERLAYS) for path in folder.rglob("*.yaml") if path not in named} == {
+        "kustomization.yaml"
+    }
 
 
 def test_everything_has_one_name_and_one_namespace() -> None:

@@ -29,6 +29,7 @@ from stowplan.model.pod_group import PodGroup
 from stowplan.observe.component_metrics import COMPONENT
 from stowplan.observe.metric_list import SCHEDULER
 from stowplan.observe.metrics import Metrics, available, of_release
+from stowplan.observe.own_metrics import OWN
 from stowplan.observe.series import Shown
 from stowplan.queue.places import QueueLimits, QueueRules
 from stowplan.queue.queue import SchedulingQueue
@@ -137,9 +138,14 @@ def test_there_is_no_metric_that_upstream_does_not_have() -> None:
     assert {one.name for one in SCHEDULER} == {f"scheduler_{name}" for name, *_ in UPSTREAM} | {CLAIMS}
 
 
+def test_metrics_of_our_own_are_told_apart_by_name() -> None:
+    assert {one.name.partition("_")[0] for one in OWN} == {"stowplan"}
+    assert [one.name for one in SCHEDULER + COMPONENT if one.name.startswith("stowplan_")] == []
+
+
 def test_136_has_its_own_metrics() -> None:
     shared = {f"scheduler_{name}" for name, *_ in UPSTREAM if name not in NEW}
-    found = {one.name for one in of_release(default_gates("1.36"))} - {one.name for one in COMPONENT}
+    found = {one.name for one in of_release(default_gates("1.36"))} - {one.name for one in COMPONENT + OWN}
     assert found == shared | {"scheduler_resourceclaim_creates_total"}
 
 

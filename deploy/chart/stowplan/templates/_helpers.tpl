@@ -1,0 +1,83 @@
+{{- define "stowplan.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 53 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "stowplan.serviceAccountName" -}}
+{{- if .Values.serviceAccount.name -}}
+{{- .Values.serviceAccount.name -}}
+{{- else if .Values.serviceAccount.create -}}
+{{- include "stowplan.fullname" . -}}
+{{- else -}}
+default
+{{- end -}}
+{{- end -}}
+
+{{- define "stowplan.labels" -}}
+app.kubernetes.io/part-of: stowplan
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- define "stowplan.selectorLabels" -}}
+app.kubernetes.io/name: stowplan
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "stowplan.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The text of config.yaml: what was given, or what the overlay of the mode has. */ -}}
+{{- define "stowplan.config" -}}
+{{- if .Values.config -}}
+{{- toYaml .Values.config -}}
+{{- else -}}
+{{- .Files.Get (printf "files/%s.yaml" .Values.mode) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Namespace and name of the lease that replicas compete for, with upstream's defaults, as YAML. */ -}}
+{{- define "stowplan.lease" -}}
+{{- $election := (include "stowplan.config" . | fromYaml).leaderElection | default dict -}}
+namespace: {{ $election.resourceNamespace | default "kube-system" }}
+name: {{ $election.resourceName | default "kube-scheduler" }}
+{{- end -}}
+
+{{- /* The ConfigMap that holds the files of plugins; nothing if there is none. */ -}}
+{{- define "stowplan.pluginFiles" -}}
+{{- if .Values.extraPlugins.files -}}
+{{- include "stowplan.fullname" . }}-plugins
+{{- else -}}
+{{- .Values.extraPlugins.configMap -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "stowplan.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{- define "stowplan.topologySpread" -}}
+- topologyKey: kubernetes.io/hostname
+  maxSkew: 1
+  # A cluster of one node has a scheduler, too.
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {{- include "stowplan.selectorLabels" . | nindent 6 }}
+  matchLabelKeys: [pod-template-hash]
+{{- end -}}
