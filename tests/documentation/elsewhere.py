@@ -36,6 +36,12 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("kubectl create rolebinding", "tests/e2e/test_embedded_everyday.py", '"rolebinding"'),
     ("kubectl auth can-i", "tests/e2e/test_embedded_everyday.py", '"can-i"'),
     ("kubectl get sc,pvc,pv", "tests/integration/up/test_volumes_and_claims.py", "standard"),
+    ("helm install stowplan", "tests/unit/deploy/test_chart.py", "helm install stowplan deploy/chart/stowplan"),
+    ("helm upgrade stowplan", "tests/unit/deploy/test_chart.py", "helm"),
+    ("kubectl stowplan why", "tests/e2e/test_remote.py", 'kubectl("stowplan", "why"'),
+    ("kubectl stowplan queue", "tests/e2e/test_remote.py", 'kubectl("stowplan", "queue")'),
+    ("stowplan explain shop/web-0", "tests/e2e/test_remote.py", "explain"),
+    ("sha256sum --check", "tests/unit/release/test_release.py", "SHA256SUMS"),
     ("helm --kubeconfig", "tests/e2e/helm/test_shop.py", "install"),
     ("kubectl apply --server-side --kustomize", _INSTALL, '"--server-side"'),
     ("kubectl run hello", "tests/e2e/test_scheduling.py", "schedulerName"),
@@ -46,6 +52,12 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
 
 #: What no machine of ours can run, with the reason.
 NOT_RUN: Final[dict[str, str]] = {
+    "helm history stowplan": "Helm's own; needs a kubelet for a release that is up",
+    "helm rollback stowplan": "Helm's own; needs a kubelet for a release that is up",
+    "helm uninstall stowplan": "Helm's own; needs a kubelet for a release that is up",
+    "tar --extract": "unpacks what `make release` made",
+    "cd stowplan-0.1.0": "goes to what was unpacked",
+    "diff dist/SHA256SUMS": "tests/unit/release/test_release.py compares two releases",
     "kubectl --as=jane delete pod web-1": "shows a refusal; tests/e2e has others of the same kind",
     "kubectl --namespace kube-system rollout status": "needs a kubelet that pulls our image",
     "kubectl --namespace kube-system port-forward": "needs a kubelet",
@@ -72,6 +84,9 @@ TEXTS: Final[tuple[tuple[str, str, str], ...]] = (
     ("held back default/import", "tests/documentation/test_texts.py", "held back default/import"),
     ('Post "http://gpu:8080/filter": dial tcp', "tests/integration/test_extender_process.py", "connection refused"),
     ("page        http://127.0.0.1:10251/", "tests/integration/web/test_page_of_up.py", "page"),
+    ("13 nodes; pods: 2 pending", "tests/integration/up/test_screen.py", "q ends it"),
+    ("stowplan --TLS and what shows", "docs/decisions/0035-a-laptop-asks-through-a-port-forward.md", "port-forward"),
+    ("plugin 'ZoneAffinity' failed in Filter", "tests/unit/framework/test_plugin_fault_places.py", "failed in Filter for pod"),
     ("utilisation(r) =", "tests/unit/app/test_workbench.py", "utilisation"),
     ("fragmentation(r) =", "tests/unit/app/test_workbench.py", "fragmentation"),
     ("# NNNN: What was decided", "docs/decisions/0001-one-table-no-snapshot.md", "**Decision"),
@@ -82,6 +97,7 @@ TEXTS: Final[tuple[tuple[str, str, str], ...]] = (
 PAGES: Final[dict[tuple[str, str], str]] = {
     ("README.md", "python"): "tests/integration/test_readme.py",
     ("docs/assertions.md", "yaml"): "tests/integration/test_assertions_page.py",
+    ("docs/plugin-development.md", "console"): "tests/integration/test_plugin_page.py",
     ("docs/plugin-guide.md", "python"): "tests/integration/test_plugin_guide.py",
     ("docs/plugin-guide.md", "toml"): "tests/integration/test_plugin_guide.py",
     ("docs/plugin-guide.md", "text"): "tests/integration/test_plugin_guide.py",
