@@ -86,7 +86,11 @@ TEXTS: Final[tuple[tuple[str, str, str], ...]] = (
     ("page        http://127.0.0.1:10251/", "tests/integration/web/test_page_of_up.py", "page"),
     ("13 nodes; pods: 2 pending", "tests/integration/up/test_screen.py", "q ends it"),
     ("stowplan --TLS and what shows", "docs/decisions/0035-a-laptop-asks-through-a-port-forward.md", "port-forward"),
-    ("plugin 'ZoneAffinity' failed in Filter", "tests/unit/framework/test_plugin_fault_places.py", "failed in Filter for pod"),
+    (
+        "plugin 'ZoneAffinity' failed in Filter",
+        "tests/unit/framework/test_plugin_fault_places.py",
+        "failed in Filter for pod",
+    ),
     ("utilisation(r) =", "tests/unit/app/test_workbench.py", "utilisation"),
     ("fragmentation(r) =", "tests/unit/app/test_workbench.py", "fragmentation"),
     ("# NNNN: What was decided", "docs/decisions/0001-one-table-no-snapshot.md", "**Decision"),
