@@ -68,7 +68,11 @@ class FaultProxy:
         self.befallen = 0
         #: How often the API server said that a version is too old.
         self.too_old = 0
+        #: How many bindings the API server has answered whose answers are kept back.
+        self.held = 0
         self._bindings = 0
+        self._goes_on = asyncio.Event()
+        self._goes_on.set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
 
@@ -92,6 +96,15 @@ class FaultProxy:
             yield
         finally:
             self._run(self._listen())
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Keep back what the API server answers to bindings for a while."""
+        self._loop.call_soon_threadsafe(self._goes_on.clear)
+        try:
+            yield
+        finally:
+            self._loop.call_soon_threadsafe(self._goes_on.set)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
@@ -153,6 +166,10 @@ class FaultProxy:
     async def _forward(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
             async with self._ask(request) as answer:
+                if request.path.endswith("/binding"):
+                    self.held += 1
+                    await self._goes_on.wait()
+                    self.held -= 1
                 return await self._pass_on(request, answer)
         except (aiohttp.ClientError, ConnectionError):
             # What happened on one side happens on the other.

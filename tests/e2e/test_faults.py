@@ -37,6 +37,8 @@ LEADING: Mapping[str, Any] = {
     **CONFIGURATION,
     "leaderElection": {"leaderElect": True, "leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"},
 }
+#: Requests of one client of a scheduler.
+UNDER_WAY = 32
 IS_LEADING = 'leader_election_master_status{name="kube-scheduler"}'
 
 
@@ -152,11 +154,14 @@ def test_a_leader_that_slept_through_the_end_of_its_lease_writes_nothing_and_end
         with started(stowplan(plane, LEADING, f"{burst.namespace}-2")) as successor:
             burst.create()
             burst.wait_for_bound(FIRST)
-            leader.process.send(signal.SIGSTOP)
-            wait_until_leading(plane, successor)
-            written = list(proxy.writes)
-            # It has most of the burst still to bind.
-            leader.process.send(signal.SIGCONT)
+            with proxy.holding():
+                # As many as there may be under way: none is between our look at the lease and the wire.
+                leader.process.wait_until(lambda: proxy.held == UNDER_WAY)
+                leader.process.send(signal.SIGSTOP)
+                wait_until_leading(plane, successor)
+                written = list(proxy.writes)
+                # It has most of the burst still to bind.
+                leader.process.send(signal.SIGCONT)
             assert leader.process.wait() == 1
             assert "Leaderelection lost" in leader.process.last_words()
             assert proxy.writes == written

@@ -113,7 +113,7 @@ def _without_lines(seen: Any) -> Any:
     """Leave the name of the file that a fault came from; where in it and on which machine changes."""
     match seen:
         case str():
-            return re.sub(r"\(at \S*/(\w+\.py):\d+\)", r"(at \1)", seen)
+            return re.sub(r"\bat \S*/(\w+\.py):\d+", r"at \1", seen)
         case dict():
             return {key: _without_lines(value) for key, value in seen.items()}
         case list():

@@ -61,5 +61,5 @@ def _title(path: Path) -> str:
 def _suggestion(name: str, known: list[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    near = difflib.get_close_matches(name, known, n=2)
     return f"did you mean {' or '.join(near)}?" if near else "`stowplan manual` lists what there is"

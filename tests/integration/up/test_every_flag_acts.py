@@ -27,6 +27,7 @@ from stowplan.observe.logs import Logging, LogSettings
 ONCE = "tests.integration.up.test_once"
 UP = "tests.integration.up.test_up"
 FOREIGN = "tests.integration.up.test_foreign_pages"
+SAVES = "tests.integration.up.test_saves"
 SELF = "tests.integration.up.test_every_flag_acts"
 
 #: By the name of the parameter: the test that shows what it does.
@@ -48,8 +49,8 @@ ROWS = {
     "audit_log": f"{UP}:test_requests_are_written_down_where_asked_for",
     "kubeconfig": f"{UP}:test_it_writes_a_kubeconfig_that_only_its_owner_reads",
     "config_path": f"{SELF}:test_the_scheduler_goes_by_its_configuration",
-    "reload": "tests/integration/up/test_saves.py:test_what_is_saved_is_in_force_and_the_cluster_stays",
-    "plugin_budget": "tests/integration/up/test_saves.py:test_a_plugin_over_its_budget_is_left_out_of_the_scores",
+    "reload": f"{SAVES}:test_what_is_saved_is_in_force_and_the_cluster_stays",
+    "plugin_budget": f"{SAVES}:test_a_plugin_over_its_budget_is_left_out_of_the_scores",
     "legacy_config": f"{SELF}:test_an_older_configuration_is_taken_with_the_flag_only",
     "emulated_version": f"{SELF}:test_the_server_is_of_the_release_asked_for",
     "gates": f"{SELF}:test_gates_reach_the_server_and_the_scheduler",

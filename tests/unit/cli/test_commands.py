@@ -57,7 +57,7 @@ def test_version() -> None:
         (
             ("zzz",),
             "No such command 'zzz'; there are: "
-            "run, up, schedule, explain, whatif, test, snapshot, queue, nodes, bench, config, manual, version",
+            "run, up, schedule, explain, whatif, test, snapshot, queue, nodes, bench, plugin, config, manual, version",
         ),
     ],
 )
