@@ -8,7 +8,7 @@ import pytest
 
 from stowplan.embedded.objects.errors import StatusError
 from stowplan.embedded.objects.resource import Object
-from tests.unit.embedded.admission.doorstep import create, new_api, refusal_of_new
+from tests.unit.embedded.admission.doorstep import change, create, new_api, refusal_of_change, refusal_of_new
 from tests.unit.embedded.given import resource
 
 VOLUMES = resource("persistentvolumes")
@@ -116,6 +116,85 @@ def test_what_a_claim_asks_for_cannot_change() -> None:
     claim["spec"]["devices"]["requests"][0]["name"] = "b"
     with pytest.raises(StatusError, match=r"spec: Invalid value: .*: field is immutable"):
         api.update(CLAIMS, "default", "c", claim)
+
+
+GIVEN: Object = {"request": "a", "driver": "gpu.example.com", "pool": "rack/a", "device": "gpu-0"}
+
+
+def giving(*results: Object, **more: Any) -> Object:
+    return {"allocation": {"devices": {"results": list(results)}, **more}}
+
+
+def settings(*config: Object) -> Object:
+    return {"allocation": {"devices": {"results": [GIVEN], "config": list(config)}}}
+
+
+@pytest.mark.parametrize(
+    ("status", "problem"),
+    [
+        pytest.param(
+            giving(GIVEN, nodeSelector={"nodeSelectorTerms": [{"matchExpressions": [{"key": "k", "operator": ""}]}]}),
+            "status.allocation.nodeSelector.nodeSelectorTerms[0].matchExpressions[0].operator: Invalid value: "
+            '"": not a valid selector operator',
+            id="from nodes that no selector selects",
+        ),
+        pytest.param(
+            giving(GIVEN, nodeSelector={}),
+            "status.allocation.nodeSelector.nodeSelectorTerms: Required value: "
+            "must have at least one node selector term",
+            id="from no nodes",
+        ),
+        pytest.param(
+            giving(GIVEN | {"request": "b"}),
+            'status.allocation.devices.results[0].request: Invalid value: "b": must be the name of a request in the '
+            "claim or the name of a request and a subrequest separated by '/'",
+            id="for what is not asked",
+        ),
+        pytest.param(
+            giving({"request": "a", "device": "gpu-0"}),
+            "[status.allocation.devices.results[0].driver: Required value, "
+            "status.allocation.devices.results[0].pool: Required value]",
+            id="by nobody",
+        ),
+        pytest.param(
+            giving(*([GIVEN] * 33)),
+            "status.allocation.devices.results: Too many: 33: must have at most 32 items",
+            id="more than a claim can have",
+        ),
+        pytest.param(
+            settings({"source": "FromTheSky", "opaque": {"driver": "gpu.example.com", "parameters": {}}}),
+            'status.allocation.devices.config[0].source: Unsupported value: "FromTheSky": '
+            'supported values: "FromClaim", "FromClass"',
+            id="set up by an unknown source",
+        ),
+        pytest.param(
+            settings({"source": "FromClass"}),
+            "status.allocation.devices.config[0].opaque: Required value",
+            id="set up with nothing",
+        ),
+        pytest.param(
+            giving(GIVEN) | {"reservedFor": [{"resource": "pods", "uid": "1"}]},
+            "status.reservedFor[0].name: Required value",
+            id="to a pod without a name",
+        ),
+    ],
+)
+def test_what_a_claim_cannot_be_given(status: Object, problem: str) -> None:
+    api = new_api()
+    create(api, CLAIMS, {"metadata": {"name": "c"}, "spec": asking({"name": "a", "exactly": EXACT})})
+    error = refusal_of_change(api, CLAIMS, "c", {"status": status}, "status")
+    assert error.message == f'ResourceClaim.resource.k8s.io "c" is invalid: {problem}'
+
+
+def test_what_a_claim_has_been_given_is_not_looked_at_again() -> None:
+    api = new_api()
+    create(api, CLAIMS, {"metadata": {"name": "c"}, "spec": asking({"name": "a", "exactly": EXACT})})
+    change(api, CLAIMS, "c", {"status": giving(GIVEN)}, "status")
+    consumers = [{"resource": "pods", "name": "p", "uid": "1"}]
+    assert change(api, CLAIMS, "c", {"status": {"reservedFor": consumers}}, "status")["status"] == {
+        **giving(GIVEN),
+        "reservedFor": consumers,
+    }
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Final
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import Field
 from stowplan.embedded.admission.validation.metadata import check_node_selector
+from stowplan.embedded.admission.validation.storage import check_driver_name
 from stowplan.embedded.objects import reading
 from stowplan.embedded.objects.resource import Object
 
@@ -18,6 +19,9 @@ _REQUEST_NAME: Final = (
 )
 _MOST_DEVICES: Final = 128
 _MOST_CONSUMERS: Final = 256
+_MOST_GIVEN: Final = 32
+_MOST_SETTINGS: Final = 64
+_LONGEST_POOL: Final = 253
 
 
 def check_claim_update(claim: Field, before: Object) -> None:
@@ -27,12 +31,53 @@ def check_claim_update(claim: Field, before: Object) -> None:
     if (status.value or {}) == before.get("status"):
         return
     allocation, consumers, old = status["allocation"], status["reservedFor"], reading.at(before, "status", "allocation")
-    if allocation.value is not None and old is not None:
-        allocation.check_unchanged(old)
+    if consumers.check_number_of_items(_MOST_CONSUMERS):
+        consumers.each(_check_consumer)
+        _check_unique(consumers, "uid")
     if consumers and allocation.value is None:
         consumers.forbidden("may not be specified when `allocated` is not set")
-    _check_most(consumers, _MOST_CONSUMERS)
-    _check_unique(consumers, "uid")
+    if allocation.value is not None and old is not None:
+        allocation.check_unchanged(old)
+    elif allocation.value is not None:
+        _check_allocation(allocation, set(_request_names(claim["spec"]["devices"]["requests"])))
+
+
+def _check_consumer(consumer: Field) -> None:
+    for name in ("resource", "name", "uid"):
+        consumer[name].check_needed()
+
+
+def _check_allocation(allocation: Field, requests: set[str]) -> None:
+    """Check what a claim is given, when it is given: devices for its requests, and the nodes that reach them."""
+    results, settings = allocation["devices"]["results"], allocation["devices"]["config"]
+    if results.check_number_of_items(_MOST_GIVEN):
+        for given in results:
+            _check_request_name(given["request"], requests)
+            check_driver_name(given["driver"])
+            _check_pool(given["pool"])
+            given["device"].check(names.label)
+    if settings.check_number_of_items(_MOST_SETTINGS):
+        for each in settings:
+            each["source"].check_needed_one_of(("FromClaim", "FromClass"))
+            for name in each["requests"]:
+                _check_request_name(name, requests)
+            _check_setting(each["opaque"])
+    if allocation["nodeSelector"].value is not None:
+        check_node_selector(allocation["nodeSelector"])
+
+
+def _check_setting(opaque: Field) -> None:
+    if opaque.value is None:
+        opaque.required()
+    else:
+        check_driver_name(opaque["driver"])
+
+
+def _check_pool(pool: Field) -> None:
+    if pool.check_needed() and len(pool.value) > _LONGEST_POOL:
+        pool.too_long(_LONGEST_POOL)
+    for part in pool.value.split("/") if pool else ():
+        pool.check_other(part, names.subdomain)
 
 
 def check_slice(offered: Field) -> None:
@@ -49,8 +94,8 @@ def check_slice(offered: Field) -> None:
         spec.invalid(f"{_ONE_PLACE}, but multiple fields are set", f"{{{listed}}}")
     for holder in (spec, *list(devices)[:_MOST_DEVICES]):
         _check_reach(holder["nodeSelector"])
-    _check_most(devices, _MOST_DEVICES)
-    _check_names(devices)
+    if devices.check_number_of_items(_MOST_DEVICES):
+        _check_names(devices)
 
 
 def _check_reach(selector: Field) -> None:
@@ -71,8 +116,7 @@ def check_spec(spec: Field) -> None:
     for part in ("constraints", "config"):
         for each in spec["devices"][part]:
             for name in each["requests"]:
-                if name.value not in known:
-                    name.invalid(_REQUEST_NAME)
+                _check_request_name(name, known)
             if part == "constraints" and not each["distinctAttribute"]:
                 each["matchAttribute"].check_needed()
 
@@ -110,6 +154,11 @@ def _request_names(requests: Field) -> Iterator[str]:
             yield f"{request.get('name', '')}/{each.get('name', '')}"
 
 
+def _check_request_name(name: Field, known: set[str]) -> None:
+    if name.value not in known:
+        name.invalid(_REQUEST_NAME, name.value or "")
+
+
 def _check_names(found: Field) -> None:
     for each in found:
         each["name"].check_needed(names.label)
@@ -121,9 +170,3 @@ def _check_unique(found: Field, field: str) -> None:
     for each in found:
         if each[field]:
             each[field].check_unique(taken)
-
-
-def _check_most(found: Field, most: int) -> None:
-    number = len(found.value or ())
-    if number > most:
-        found.invalid(f"must have at most {most} items", number)

@@ -113,7 +113,7 @@ def check_driver_update(driver: Field, before: Object) -> None:
 def check_attachment(attachment: Field) -> None:
     """Check the note that a volume is to be attached to a node."""
     spec, source = attachment["spec"], attachment["spec"]["source"]
-    _check_driver_name(spec["attacher"])
+    check_driver_name(spec["attacher"])
     name, inline = source["persistentVolumeName"], source["inlineVolumeSpec"]
     if name.value is None and inline.value is None:
         source.required(_ONE_SOURCE)
@@ -141,7 +141,7 @@ def check_attachment_update(attachment: Field, before: Object) -> None:
 
 def check_attributes(attributes: Field) -> None:
     """Check a class of attributes that volumes can be given."""
-    _check_driver_name(attributes["driverName"])
+    check_driver_name(attributes["driverName"])
     parameters = attributes["parameters"]
     if "" in parameters:
         parameters.invalid("field can not be empty.", "")
@@ -159,7 +159,7 @@ def _is_source(field: str) -> bool:
     return bool(release.type_named("io.k8s.api.core.v1.PersistentVolumeSpec").fields[field].embedded_in)
 
 
-def _check_driver_name(name: Field) -> None:
+def check_driver_name(name: Field) -> None:
     """Check the name of a driver, wherever it is named."""
     if not name.check_needed():
         return
