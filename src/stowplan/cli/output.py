@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -41,6 +41,10 @@ def require_embedded(what: str) -> None:
     if any(importlib.util.find_spec(f"stowplan.{name}") is None for name in ("embedded", "local")):
         problem = f"{what} needs the embedded API server, which is left out of this installation"
         raise BadInputError(f"{problem}; install all of it: pip install stowplan")
+
+
+#: Columns of a table that are left for a text beside names that are long.
+_LEAST_TEXT: Final = 30
 
 
 def width() -> int:
@@ -80,10 +84,17 @@ def write_data(data: Any, form: str) -> None:
 
 
 def write_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    """Write a table for a terminal."""
+    """Write a table for a terminal; wider than that if names would be cut to pieces, which people search and copy."""
     from rich.console import Console
 
-    Console(width=width(), highlight=False, markup=False).print(make_table(headings, rows))
+    table = make_table(headings, rows)
+    for column in table.columns:
+        cells = [str(cell) for cell in column.cells]
+        column.no_wrap = not any(" " in cell for cell in cells)
+        column.min_width = min(_LEAST_TEXT, max(map(len, cells), default=0))
+    console = Console(width=sys.maxsize, highlight=False, markup=False)
+    console.width = max(width(), console.measure(table).minimum)
+    console.print(table)
 
 
 def write_csv(text: str) -> None:

@@ -53,3 +53,24 @@ def test_a_module_is_called_by_the_python_that_has_it(here: Path, monkeypatch: p
     monkeypatch.setattr(sys, "argv", [str(here / "src" / "stowplan" / "__main__.py"), "up"])
     monkeypatch.setattr(sys, "executable", str(here / ".venv" / "bin" / "python"))
     assert output.program() == ".venv/bin/python -m stowplan"
+
+
+def test_names_in_a_table_are_whole_however_long_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    pod, node = f"{'team-' * 12}a/{'web-' * 30}0", f"{'rack-' * 12}1.example.com"
+    text = "when a node comes, or one of them has more room than it has now; at the latest in five minutes"
+    output.write_table(("pod", "next try", "node"), [(pod, text, node), ("a/b", "now", "-")])
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    row = next(at for at, line in enumerate(lines) if pod in line)
+    assert lines[row].endswith(f" {node}")
+    told = [line.replace(pod, "").replace(node, "").strip() for line in lines[row : row + 4]]
+    assert " ".join(told) == text
+
+
+def test_a_table_is_as_wide_as_the_terminal_where_that_will_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    output.write_table(
+        ("pod", "next try"), [("a/b", "when a node comes, or one of them has more room than it has now")]
+    )
+    assert max(map(len, capsys.readouterr().out.splitlines())) == 60
