@@ -213,6 +213,24 @@ def test_all_of_its_package_is_followed(tmp_path: Path) -> None:
     assert Desk(tmp_path, desk.file.read_text(), "src/boxed_letters/only.py").goes_to("p") == "a"
 
 
+def test_a_class_gets_another_name_in_its_file_and_then_in_the_configuration(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ONLY % "a")
+    refused = f"construct: plugin '{desk.file}:Only': '{desk.file}' has no class 'Only'; known: Other"
+    assert desk.save((ONLY % "b").replace("class Only", "class Other")) == refused
+    assert desk.goes_to("p") == "a"
+    desk.config.write_text(desk.text.replace(":Only", ":Other"))
+    assert desk.notice() == ""
+    assert desk.goes_to("q") == "b"
+
+
+def test_a_plugin_goes_with_its_line_in_the_configuration(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ONLY % "a")
+    desk.file.unlink()
+    desk.config.write_text(HEAD)
+    assert desk.notice() == ""
+    assert desk.cluster.profiles["default-scheduler"].foreign == ()
+
+
 def test_other_code_that_sorts_the_queue_needs_a_restart(tmp_path: Path) -> None:
     text = "from stowplan.framework import QueueSort\n\nclass ByName(QueueSort):\n    def sort_key(self, pod, since):\n"
     file = tmp_path / "sorter.py"
