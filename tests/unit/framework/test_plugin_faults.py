@@ -12,20 +12,25 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from stowplan.engine.failure import Chosen, Failed
+from stowplan.engine.failure import Chosen, Failed, Refused
+from stowplan.engine.group_trial import at_once
+from stowplan.engine.post_filter import find_room
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.contract import (
     Filter,
     FilterNode,
     Narrowed,
     Normalize,
+    PostFilter,
     PreFilter,
     PreScore,
     Reject,
     Score,
     ScoreNode,
+    refuse,
     reject,
 )
-from stowplan.framework.verdict import WordedError
+from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -288,6 +293,39 @@ def test_nothing_is_kept_of_an_attempt_that_broke_off_half_way(fault: type[BaseE
     assert list(stand.verdict(POD).rejected) == ["a"]
     stand.cache.add_pod(make_pod("another").on("b").build())
     assert list(stand.verdict(POD).rejected) == ["a", "b"]
+
+
+class Frees(PostFilter):
+    """Asks what if a pod were gone, of a filter that fails at that."""
+
+    def __init__(self, moody: Moody) -> None:
+        self.moody = moody
+        self.free: Callable[[], object] = lambda: None
+
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Rejection:
+        self.free()
+        self.moody.fault = LookupError
+        assert attempt.ask_again is not None
+        attempt.ask_again(attempt.nodes)
+        return refuse("nothing helps")
+
+
+def test_nothing_is_kept_of_what_broke_off_after_the_filters() -> None:
+    moody = Moody()
+    frees = Frees(moody)
+    stand = Stand(nodes("a", "b"), moody, Even(), post_filter=(frees,))
+    for node in ("a", "b"):
+        stand.cache.add_pod(make_pod(f"on-{node}").on(node).build())
+    # An answer is kept from the second time on.
+    stand.choose(POD)
+    refused = stand.choose(POD)
+    assert isinstance(refused, Refused)
+    frees.free = lambda: stand.cache.remove_pod(make_pod("on-a").on("a").build())
+    made = at_once(find_room(stand.field, None, stand.profile, refused))
+    assert made.rejection is not None
+    assert made.rejection.code is Code.ERROR
+    moody.fault = None
+    assert list(stand.verdict(POD).rejected) == ["b"]
 
 
 class Hot(Normalize):
