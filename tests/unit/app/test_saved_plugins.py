@@ -122,6 +122,26 @@ def test_a_file_that_is_replaced_by_renaming_another_is_noticed(tmp_path: Path) 
     assert desk.goes_to("p") == "b"
 
 
+@pytest.mark.parametrize("where", ["only.py", "src/boxed_links/only.py"])
+def test_a_link_that_leads_elsewhere_is_noticed(tmp_path: Path, where: str) -> None:
+    folder = (tmp_path / where).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    if "boxed" in where:
+        (folder / "__init__.py").write_text("")
+    for letter in "ab":
+        (folder / f"only_{letter}.py").write_text(ONLY % letter)
+    (tmp_path / where).symlink_to("only_a.py")
+    desk = Desk(tmp_path, ONLY % "a", where)
+    assert desk.goes_to("p") == "a"
+    (folder / "beside").symlink_to("only_b.py")
+    (folder / "beside").replace(desk.file)
+    assert desk.notice() == ""
+    assert desk.goes_to("q") == "b"
+    (folder / "only_b.py").write_text(ONLY % "a")
+    assert desk.notice() == ""
+    assert desk.goes_to("r") == "a"
+
+
 def test_a_file_is_read_only_when_two_looks_agree(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ONLY % "a")
     desk.file.write_text("")
