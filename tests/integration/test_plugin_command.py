@@ -91,6 +91,8 @@ def test_up_schedules_with_what_is_written(tmp_path: Path, monkeypatch: pytest.M
         pytest.param("zone/affinity", "write letters and digits, the first a letter", id="a path"),
         pytest.param("import", "Python has 'import' already; add a word", id="a keyword"),
         pytest.param("json", "Python has 'json' already; add a word", id="a module of Python's"),
+        pytest.param("numpy", "Python has 'numpy' already; add a word", id="a library that is installed"),
+        pytest.param("wait", "the contract has 'Wait' already; add a word", id="a name that plugins import"),
         pytest.param("node-name", "there is a plugin 'NodeName' already; add a word", id="a plugin of ours"),
     ],
 )

@@ -63,7 +63,7 @@ def reloaded(
     gates: FeatureGates = DEFAULT_GATES,
     reading: Reading = AS_IT_IS,
 ) -> AcceptedConfiguration | RejectedConfiguration:
-    """Check a new text through all stages and say what it changes."""
+    """Check a new text through all stages and say what it changes; whether the queue may be sorted so is not asked."""
     known = KnownPlugins(registry, gates)
     try:
         wanted = load(text, known, gates, reading)
@@ -71,9 +71,6 @@ def reloaded(
         return RejectedConfiguration(f"{error.stage}: {error}")
     except RegistryError as error:
         return RejectedConfiguration(f"construct: {error}")
-    if _sorter(wanted, known) != _sorter(current, known):
-        what = f"the queue is sorted by {_sorter(current, known)[0]!r}, and pods wait in that order"
-        return RejectedConfiguration(f"profiles: {what}; restart the scheduler to sort it otherwise")
     return _compare(current, wanted)
 
 
@@ -161,6 +158,11 @@ class Reloader:
         answer = reloaded(self.configuration, text, registry, self.gates, self.reading)
         if isinstance(answer, RejectedConfiguration):
             return answer, None
+        # What is in force is known by the plugins in force: of those that are offered, some may have gone with it.
+        sorter = _sorter(self.configuration, KnownPlugins(self.registry, self.gates))
+        if _sorter(answer.configuration, KnownPlugins(registry, self.gates)) != sorter:
+            what = f"the queue is sorted by {sorter[0]!r}, and pods wait in that order"
+            return RejectedConfiguration(f"profiles: {what}; restart the scheduler to sort it otherwise"), None
         try:
             # A plugin may refuse its arguments only when it is made, and a certificate is no good only when it is read.
             return answer, self.build(answer.configuration, registry)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SECOND_NS: Final = 1_000_000_000
 #: What tells both lists from the rest: their headings, and an empty line before each.
 _FRAME: Final = 4
+#: Where there are fewer lines for two lists, there is only one.
+_FEW: Final = 4
 #: Where there are fewer lines, none is spent on the keys.
 _LOWEST: Final = 8
 #: The most lines that the reason of a pod gets.
@@ -78,10 +80,14 @@ def screen(activity: Activity, canvas: Canvas) -> list[Text]:
     bars = activity.utilisation[: min(_MOST_BARS, max(1, (canvas.height - 8) // 3))]
     foot = [Text(), _foot(activity, canvas)] if canvas.has_keys and canvas.height >= _LOWEST else []
     room = max(0, canvas.height - 1 - len(bars) - len(foot) - _FRAME)
-    waiting = _waiting(activity, canvas.width, max(room // 2, room - len(activity.last)))
+    decisions = activity.last
+    if room < _FEW and activity.pods.alike:
+        # Not enough for both lists: what holds pods up is worth more than what went well, and has its heading's room.
+        room, decisions = room + 2, []
+    waiting = _waiting(activity, canvas.width, max(room // 2, room - len(decisions)))
     heading = _places(activity)
     lines = [Text(headline(activity), style="bold"), *_bars(bars, canvas), Text(), heading, *waiting]
-    last = [_decision(activity, one) for one in activity.last[: room - len(waiting)]]
+    last = [_decision(activity, one) for one in decisions[: room - len(waiting)]]
     if last:
         lines += [Text(), Text("last decisions", style="bold"), *_listed(last, canvas.width, 1)]
     return [_cut(line, canvas.width) for line in (*lines[: canvas.height - len(foot)], *foot)]

@@ -242,5 +242,5 @@ def _example(cluster: EmbeddedCluster) -> str:
 
 
 def is_terminal() -> bool:
-    """Say whether somebody watches."""
-    return sys.stdout.isatty() and output.width() > 0
+    """Say whether somebody watches, on what can be drawn over."""
+    return sys.stdout.isatty() and output.width() > 0 and not Console().is_dumb_terminal

@@ -38,14 +38,18 @@ async def find_room(
     field: ChoiceInputs, extenders: Extenders | None, profile: Profile, refused: Refused
 ) -> PostFiltered:
     """Return the node on which room can be made for a refused pod, or what is to be said about that."""
-    pod = refused.pod
-    kept = field.memo.find(profile, pod, field.table.shape_of(pod))
+    pod, shape = refused.pod, field.table.shape_of(refused.pod)
+    kept = field.memo.find(profile, pod, shape)
     # Where answers are not kept these are other filters than those that refused the pod, with other words.
     kept.filtering.adopt(refused.verdict.vocabulary)
     try:
         kept.filtering.refresh(pod)
         made = run_post_filter(profile, pod, attempt_of(kept, refused.verdict, pod, field.nominations))
-    except PluginError as error:
+    except BaseException as error:
+        # As in the cycle: it may have come half-way through an answer.
+        field.memo.forget(profile, pod, shape)
+        if not isinstance(error, PluginError):
+            raise
         return PostFiltered(rejection=Rejection((str(error),), Code.ERROR, error.plugin))
     if made.proposed is None or extenders is None:
         return made

@@ -105,6 +105,10 @@ async def choose(
         if extenders is not None:
             extenders.tell_failure(pod, error)
         return Failed(pod, str(error))
+    except BaseException:
+        # Whatever broke it off, and be it Ctrl-C, may have done so half-way through an answer.
+        field.memo.forget(profile, pod, shape)
+        raise
 
 
 def choose_at_once(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodShape) -> Result:

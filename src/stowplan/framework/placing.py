@@ -7,6 +7,7 @@ A plugin that raises, takes too long or answers with something that is no answer
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -105,13 +106,21 @@ def run_permit(profile: Profile, pod: Pod, node_name: str) -> Rejection | dict[s
         try:
             answer = _ask(profile, (plugin.name, "Permit", pod), plugin.permit, pod, node_name)
             if isinstance(answer, Wait):
-                held[plugin.name] = max(0.0, min(float(answer.timeout_seconds), MAX_WAIT_SECONDS))
+                held[plugin.name] = seconds_of(answer)
                 continue
         except plugin_faults.FAULTS as error:
             return _raised(profile, (plugin.name, "Permit", pod), error)
         if answer is not None:
             return _rejection("Permit plugin", plugin, answer)
     return held
+
+
+def seconds_of(wait: Wait) -> float:
+    """Return for how long a pod is held at most; raise TypeError if that is no time."""
+    seconds: Any = wait.timeout_seconds
+    if not isinstance(seconds, int | float) or math.isnan(seconds):
+        raise TypeError(f"Wait takes a number of seconds, got {type(seconds).__name__} {seconds!r:.60}")
+    return max(0.0, min(float(seconds), MAX_WAIT_SECONDS))
 
 
 def plan_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | tuple[PreBind, ...]:

@@ -52,11 +52,11 @@ def spelled(error: BaseException) -> str:
 
 
 def said(error: BaseException) -> str:
-    """Return what an exception says; a number (of who ends the program) or a key alone does not say enough."""
+    """Return what an exception says; a number (of who ends the program), a key or a name alone do not say enough."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}"
     text = str(error)
-    is_short = isinstance(error, SystemExit | KeyError)
+    is_short = isinstance(error, SystemExit | KeyError | AttributeError)
     return f"{type(error).__name__}: {text}" if is_short else text or type(error).__name__
 
 

@@ -73,7 +73,8 @@ def load_file(path: Path) -> ModuleType:
     _check_free(home)
     if any(_is_outdated(module) for module in _own((home,)).values()):
         _forget((home,))
-    parts = path.resolve().relative_to(home.folder.parent).with_suffix("").parts
+    file = _called(path) if _called(path).is_relative_to(home.folder) else path.resolve()
+    parts = file.relative_to(home.folder.parent).with_suffix("").parts
     with _finding((home,)):
         return importlib.import_module(".".join(parts if path.name != _PACKAGE_FILE else parts[:-1]))
 
@@ -148,7 +149,12 @@ def _is_outdated(module: ModuleType) -> bool:
 
 def _file_of(module: Any) -> Path | None:
     file = getattr(module, "__file__", None)
-    return Path(file).resolve() if isinstance(file, str) and file.endswith(".py") else None
+    return _called(Path(file)) if isinstance(file, str) and file.endswith(".py") else None
+
+
+def _called(path: Path) -> Path:
+    """Return a file by its own name in the folder that it really is in; where a link leads to may change."""
+    return path.parent.resolve() / path.name
 
 
 def content_of(file: Path) -> bytes | None:

@@ -201,11 +201,11 @@ class EmbeddedCluster:
         answer = await replica.reloader.reread(self._source, installed_plugins)
         watch.settle(is_good=not isinstance(answer, RejectedConfiguration))
         replica.take(answer)
-        saved = _named(changed)
+        saved = _saved(changed)
         if isinstance(answer, RejectedConfiguration):
-            return f"{saved} was saved, and is refused; what is in force stays: {answer.reason}"
+            return f"{saved} refused; what is in force stays: {answer.reason}"
         told = ", ".join((*answer.changes, *(f"{name} needs a restart" for name in answer.needs_restart)))
-        return f"{saved} was saved, and is in force with the next pod{f': {told}' if told else ''}"
+        return f"{saved} in force with the next pod{f': {told}' if told else ''}"
 
     async def _show_pages(self) -> None:
         options = api_endpoint.server_options(self._entrance, USUAL_PORT, ServerOptions(limits=PAGE_LIMITS))
@@ -236,9 +236,10 @@ class EmbeddedCluster:
         return ReplicaSettings(flags, configuration, metrics, now_ns, self._options.seed)
 
 
-def _named(files: Iterable[Path]) -> str:
-    """Name files as they are called from here."""
-    return ", ".join(map(os.path.relpath, files))
+def _saved(files: Iterable[Path]) -> str:
+    """Begin to tell what became of files, by the names that they have from here."""
+    names = [os.path.relpath(file) for file in files]
+    return f"{' and '.join(names)} {'was saved, and is' if len(names) == 1 else 'were saved, and are'}"
 
 
 def _audit_log(path: str) -> AuditLog | None:

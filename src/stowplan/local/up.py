@@ -14,8 +14,9 @@ import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from stowplan.app.process import Tasks
 from stowplan.local import api_endpoint, initial_objects
@@ -23,6 +24,9 @@ from stowplan.local.activity import REST_FACTOR, Activity, ActivityCounter
 from stowplan.local.apply import Applier
 from stowplan.local.cluster import ClusterOptions, EmbeddedCluster
 from stowplan.local.initial_objects import InitialObjects, Progress
+
+#: The task that follows what is saved.
+_SAVES: Final = "saves"
 
 
 class View(Progress, Protocol):
@@ -63,7 +67,11 @@ async def run(options: UpOptions, view: View) -> None:
     """Keep a cluster up until told to stop. Raise one of `cluster.UNSTARTABLE` if it cannot begin."""
     cluster = await open_cluster(options, view)
     try:
-        with told_to_stop(view.close) as stopped, _told_to_reload(cluster, options, view), published(options, cluster):
+        with (
+            told_to_stop(view.close) as stopped,
+            told_to_reload(cluster, view, follows_saves=options.follows_saves),
+            published(options, cluster),
+        ):
             # It counts from the first pod on.
             counter = ActivityCounter(cluster)
             await until_first(cluster, cluster.schedule(), stopped.wait())
@@ -145,21 +153,29 @@ def told_to_stop(leave: Callable[[], None]) -> Iterator[asyncio.Event]:
 
 
 @contextmanager
-def _told_to_reload(cluster: EmbeddedCluster, options: UpOptions, view: View) -> Iterator[None]:
+def told_to_reload(cluster: EmbeddedCluster, view: View, *, follows_saves: bool) -> Iterator[None]:
     """Let SIGHUP read the configuration again, or every save of what it is made of; say what became of it."""
-    loop, tasks = asyncio.get_running_loop(), Tasks()
+    loop, tasks = asyncio.get_running_loop(), Tasks(partial(_tell_fault, view))
 
     async def reload() -> None:
         view.note(await cluster.reload())
 
     loop.add_signal_handler(signal.SIGHUP, lambda: tasks.start(reload()))
-    following = tasks.start(cluster.follow_saves(view.note)) if options.follows_saves else None
+    following = tasks.start(cluster.follow_saves(view.note), _SAVES) if follows_saves else None
     try:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
         if following is not None:
             following.cancel()
+
+
+def _tell_fault(view: View, task: asyncio.Task[None]) -> None:
+    """Say that reading again ended by a fault of our own; the cluster goes on with what it has."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        text = f"what is in force stays, for reading it again broke off: {error!r}"
+        view.note(f"{text}; saves are followed again after a restart" if task.get_name() == _SAVES else text)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
+import msgspec
 import numpy as np
 from msgspec.structs import replace
 
@@ -32,6 +33,8 @@ from stowplan.testing.builders import HOSTNAME, make_node, make_pod
 T = TypeVar("T")
 
 READ_ONLY = "columns are shared by all plugins; copy an array before you write to it"
+
+SHARED = "pods and nodes are shared by all plugins; make one of your own with msgspec.structs.replace"
 
 
 class Bench:
@@ -129,6 +132,7 @@ class Bench:
         """Turn what the plugin raises into a failed check, and see that it leaves the columns alone."""
         resources = self.cache.table.resources
         before = resources.allocatable.tobytes(), resources.requested.tobytes()
+        pod_before, nodes_before = _written(pod), _written(self.cache.table.nodes)
         try:
             yield
         except PluginError as error:
@@ -138,9 +142,18 @@ class Bench:
             self.fail(pod, f"it raised {plugin_faults.spelled(error)}{hint}")
         if before != (resources.allocatable.tobytes(), resources.requested.tobytes()):
             self.fail(pod, f"it changed what it was given to read; {READ_ONLY}")
+        if pod_before != _written(pod):
+            self.fail(pod, f"it changed the pod that it was asked about; {SHARED}")
+        if nodes_before != _written(self.cache.table.nodes):
+            self.fail(pod, f"it changed a node; {SHARED}")
 
     def fail(self, pod: Pod, problem: str) -> NoReturn:
         raise AssertionError(f"plugin {self.plugin.name!r} breaks the contract with pod {pod.key!r}: {problem}")
+
+
+def _written(objects: Any) -> bytes:
+    """Return objects as bytes that differ whenever anything in them does."""
+    return msgspec.msgpack.encode(objects, enc_hook=repr)
 
 
 def changes(cache: Cache, pod: Pod) -> Iterator[str]:

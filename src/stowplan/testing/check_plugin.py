@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from stowplan.framework import plugin_class, plugin_faults
+from stowplan.framework import placing, plugin_class, plugin_faults
 from stowplan.framework.contract import (
     MAX_SCORE,
     Bind,
@@ -243,6 +243,8 @@ def _check_placing(bench: Bench, pod: Pod) -> None:
         answer = bench.ask(pod, partial(_outcome, getattr(bench.plugin, method), pod, node_name))
         if not isinstance(answer, (*answers, _Unfinished)):
             bench.fail(pod, f"{method} returned {answer!r:.80}; return {plugin_class.ANSWERS[method]}")
+        if isinstance(answer, Wait):
+            bench.ask(pod, partial(placing.seconds_of, answer))
         if isinstance(answer, Rejection):
             break
         skipped = "pre_bind" if isinstance(answer, Skip) else ""

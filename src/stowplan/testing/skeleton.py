@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import keyword
 import re
-import sys
 from collections.abc import Collection
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from stowplan import framework
 from stowplan.testing.skeleton_points import POINTS
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
@@ -39,8 +40,11 @@ def names_of(name: str, taken: Collection[str] = ()) -> SkeletonNames:
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1-\2", name).replace("_", "-").split("-")
     cls = "".join(word[0].upper() + word[1:] for word in words)
     package = "_".join(words).lower()
-    if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in ("stowplan", "src", "tests"):
+    # A package of a name that is installed would hide it from its own tests, and could not be loaded beside it.
+    if keyword.iskeyword(package) or package in ("src", "tests") or find_spec(package) is not None:
         raise SkeletonError(f"{name!r} cannot be the name of a plugin: Python has {package!r} already; add a word")
+    if cls in framework.__all__:
+        raise SkeletonError(f"{name!r} cannot be the name of a plugin: the contract has {cls!r} already; add a word")
     if cls in taken:
         raise SkeletonError(f"{name!r} cannot be the name of a plugin: there is a plugin {cls!r} already; add a word")
     return SkeletonNames("-".join(words).lower(), package, cls)

@@ -88,7 +88,7 @@ class Terminal:
 
 
 @contextmanager
-def at_a_terminal(folder: Path, *arguments: str) -> Iterator[Terminal]:
+def at_a_terminal(folder: Path, *arguments: str, kind: str = "xterm") -> Iterator[Terminal]:
     """Run `stowplan up` at a terminal of 80 columns and 24 rows, with a pod that fits and one that does not."""
     manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": [HUGE, SMALL]})
     (folder / "pods.json").write_text(manifest, encoding="utf-8")
@@ -98,7 +98,7 @@ def at_a_terminal(folder: Path, *arguments: str) -> Iterator[Terminal]:
     env = {name: value for name, value in environment().items() if name not in ("COLUMNS", "LINES")}
     command = [sys.executable, "-c", SHELL, *PROGRAM, "up", "--nodes", "2", "--port", "0", "pods.json", *arguments]
     streams: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), inside)
-    process = subprocess.Popen(command, cwd=folder, env=env | {"TERM": "xterm", "PYTHONIOENCODING": "utf-8"}, **streams)
+    process = subprocess.Popen(command, cwd=folder, env=env | {"TERM": kind, "PYTHONIOENCODING": "utf-8"}, **streams)
     os.close(inside)
     try:
         yield terminal
@@ -142,6 +142,14 @@ def test_ctrl_z_gives_the_terminal_back_until_it_is_brought_back_and_ctrl_c_ends
         terminal.until(r"(?s:as it was>.*)q ends it", start)
         start = terminal.press(b"\x03")
         terminal.until("<ended with 0, the terminal is as it was>", start)
+
+
+def test_a_terminal_that_can_only_write_gets_lines(tmp_path: Path) -> None:
+    with at_a_terminal(tmp_path, kind="dumb") as terminal:
+        terminal.until(r"2 nodes; pods: 1 pending, 1 running; 1 placed")
+        start = terminal.press(b"\x03")
+        terminal.until("<ended with 0, the terminal is as it was>", start)
+        assert "\x1b" not in terminal.shown
 
 
 ASKED_TWICE = """\

@@ -122,11 +122,12 @@ def test_the_order_of_the_queue_cannot_change(tmp_path: Path) -> None:
     path = tmp_path / "sorter.py"
     path.write_text(SORTER)
     enabled = f"{{enabled: [{{name: '{path}:Alphabet'}}], disabled: [{{name: PrioritySort}}]}}"
-    answer = reloaded(DEFAULT, HEAD + f"profiles: [{{plugins: {{queueSort: {enabled}}}}}]", installed_plugins())
-    assert answer == RejectedConfiguration(
+    reloader = recording_reloader([])
+    assert reloader.offer(HEAD + f"profiles: [{{plugins: {{queueSort: {enabled}}}}}]") == RejectedConfiguration(
         "profiles: the queue is sorted by 'PrioritySort', and pods wait in that order; "
         "restart the scheduler to sort it otherwise"
     )
+    assert not reloader.apply()
 
 
 def test_gates_decide_about_a_new_text_as_they_did_about_the_first() -> None:

@@ -122,6 +122,26 @@ def test_a_file_that_is_replaced_by_renaming_another_is_noticed(tmp_path: Path) 
     assert desk.goes_to("p") == "b"
 
 
+@pytest.mark.parametrize("where", ["only.py", "src/boxed_links/only.py"])
+def test_a_link_that_leads_elsewhere_is_noticed(tmp_path: Path, where: str) -> None:
+    folder = (tmp_path / where).parent
+    folder.mkdir(parents=True, exist_ok=True)
+    if "boxed" in where:
+        (folder / "__init__.py").write_text("")
+    for letter in "ab":
+        (folder / f"only_{letter}.py").write_text(ONLY % letter)
+    (tmp_path / where).symlink_to("only_a.py")
+    desk = Desk(tmp_path, ONLY % "a", where)
+    assert desk.goes_to("p") == "a"
+    (folder / "beside").symlink_to("only_b.py")
+    (folder / "beside").replace(desk.file)
+    assert desk.notice() == ""
+    assert desk.goes_to("q") == "b"
+    (folder / "only_b.py").write_text(ONLY % "a")
+    assert desk.notice() == ""
+    assert desk.goes_to("r") == "a"
+
+
 def test_a_file_is_read_only_when_two_looks_agree(tmp_path: Path) -> None:
     desk = Desk(tmp_path, ONLY % "a")
     desk.file.write_text("")
@@ -211,6 +231,24 @@ def test_all_of_its_package_is_followed(tmp_path: Path) -> None:
     # Whoever makes another cluster meanwhile does not get what is kept of before.
     (package / "inner" / "wanted.py").write_text("LETTER = 'a'\n")
     assert Desk(tmp_path, desk.file.read_text(), "src/boxed_letters/only.py").goes_to("p") == "a"
+
+
+def test_a_class_gets_another_name_in_its_file_and_then_in_the_configuration(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ONLY % "a")
+    refused = f"construct: plugin '{desk.file}:Only': '{desk.file}' has no class 'Only'; known: Other"
+    assert desk.save((ONLY % "b").replace("class Only", "class Other")) == refused
+    assert desk.goes_to("p") == "a"
+    desk.config.write_text(desk.text.replace(":Only", ":Other"))
+    assert desk.notice() == ""
+    assert desk.goes_to("q") == "b"
+
+
+def test_a_plugin_goes_with_its_line_in_the_configuration(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ONLY % "a")
+    desk.file.unlink()
+    desk.config.write_text(HEAD)
+    assert desk.notice() == ""
+    assert desk.cluster.profiles["default-scheduler"].foreign == ()
 
 
 def test_other_code_that_sorts_the_queue_needs_a_restart(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ EXAMPLE = Activity(
     ),
     utilisation=[
         Utilisation("cpu", 50_500, 124_000),
-        Utilisation("memory", 151 * GI, 680 * GI),
+        Utilisation("memory", 151 * GI + GI // 5, 680 * GI),
         Utilisation("pods", 15, 1430),
         Utilisation("nvidia.com/gpu", 1, 4),
     ],
@@ -105,6 +105,19 @@ def test_a_crowd_that_waits_shares_the_room_with_the_decisions_and_is_counted() 
     assert named[0] == "  shop/web-0 and 99 more     5h  no room"
     assert named[-1] == f"  and {(40 - len(named) + 1) * 100} more"
     assert abs(len(named) - len([line for line in lines if "shop/job-" in line])) <= 1
+
+
+def test_where_there_are_few_lines_they_are_for_who_waits_and_why() -> None:
+    assert drawn(EXAMPLE, width=60, height=10) == [
+        "13 nodes; pods: 2 pending, 15 running; 9 placed, 1 a second",
+        "cpu ███████████████░░░░░░░░░░░░░░░░░░░░░░░  41%  50.5 of 124",
+        "",
+        "2 pods waiting: 1 unschedulable, 1 gated",
+        "  default/report    61s  8 node(s) didn't match Pod's node …",
+        "  default/import    61s  gated: waiting for scheduling gate…",
+        "",
+        "q ends it   ? keys   p pauses   e explains the first that w…",
+    ]
 
 
 def test_who_waits_has_all_the_room_where_nothing_was_decided() -> None:

@@ -124,7 +124,7 @@ def test_a_time_that_is_no_time_is_a_fault() -> None:
             return Wait("soon")  # type: ignore[arg-type]
 
     answer = placing.run_permit(Scene((Vague, [])).profile("permit"), POD, "n")
-    assert answer == fault("Permit plugin", "Vague", "could not convert string to float: 'soon'")
+    assert answer == fault("Permit plugin", "Vague", "Wait takes a number of seconds, got str 'soon'")
 
 
 @pytest.mark.parametrize(

@@ -5,25 +5,32 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from stowplan.engine.failure import Chosen, Failed
+from stowplan.engine.failure import Chosen, Failed, Refused
+from stowplan.engine.group_trial import at_once
+from stowplan.engine.post_filter import find_room
+from stowplan.framework.attempt import Attempt
 from stowplan.framework.contract import (
     Filter,
     FilterNode,
+    Narrowed,
     Normalize,
+    PostFilter,
     PreFilter,
     PreScore,
     Reject,
     Score,
     ScoreNode,
+    refuse,
     reject,
 )
-from stowplan.framework.verdict import WordedError
+from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -178,6 +185,11 @@ def normalizes_in_place(scores: Any) -> Any:
         pytest.param(
             BrokenPreScore(writes_to_the_feasible_rows), "PreScore.*read-only", id="a pre-score writes what is feasible"
         ),
+        pytest.param(
+            BrokenPreFilter(lambda nodes: Narrowed("a")),  # type: ignore[arg-type]
+            "PreFilter.*Narrowed takes the names of nodes in a frozenset, got str 'a'",
+            id="a pre-filter that narrows to a text",
+        ),
         pytest.param(BrokenScore(raises), "Score.*LookupError", id="a score raises"),
         pytest.param(
             BrokenScore(lambda nodes: np.zeros((3, 1), dtype=np.int64)),
@@ -254,25 +266,66 @@ def test_a_fault_that_upstream_has_words_for_is_told_in_them(plugin: Any, messag
 class Moody(Filter):
     """Refuses nodes with many pods; may fail after the first row."""
 
-    is_broken = False
+    fault: type[BaseException] | None = None
 
     def filter(self, pod: Pod, nodes: Nodes, state: Any) -> Iterator[Reject]:
         yield reject(nodes.requested[3] > 0, "taken")
-        if self.is_broken:
-            raise LookupError("lost")
+        if self.fault is not None:
+            raise self.fault
 
 
-def test_nothing_is_kept_of_an_attempt_that_failed_half_way() -> None:
+@pytest.mark.parametrize(
+    ("fault", "is_told"),
+    [
+        pytest.param(LookupError, True, id="the plugin failed"),
+        pytest.param(KeyboardInterrupt, False, id="somebody interrupted it"),
+    ],
+)
+def test_nothing_is_kept_of_an_attempt_that_broke_off_half_way(fault: type[BaseException], is_told: bool) -> None:
     plugin = Moody()
     stand = Stand(nodes("a", "b", "c"), plugin, Even())
     assert isinstance(stand.choose(POD), Chosen)
     stand.cache.add_pod(make_pod("other").on("a").build())
-    plugin.is_broken = True
-    assert isinstance(stand.choose(POD), Failed)
-    plugin.is_broken = False
+    plugin.fault = fault
+    with nullcontext() if is_told else pytest.raises(fault):
+        assert isinstance(stand.choose(POD), Failed)
+    plugin.fault = None
     assert list(stand.verdict(POD).rejected) == ["a"]
     stand.cache.add_pod(make_pod("another").on("b").build())
     assert list(stand.verdict(POD).rejected) == ["a", "b"]
+
+
+class Frees(PostFilter):
+    """Asks what if a pod were gone, of a filter that fails at that."""
+
+    def __init__(self, moody: Moody) -> None:
+        self.moody = moody
+        self.free: Callable[[], object] = lambda: None
+
+    def post_filter(self, pod: Pod, attempt: Attempt) -> Rejection:
+        self.free()
+        self.moody.fault = LookupError
+        assert attempt.ask_again is not None
+        attempt.ask_again(attempt.nodes)
+        return refuse("nothing helps")
+
+
+def test_nothing_is_kept_of_what_broke_off_after_the_filters() -> None:
+    moody = Moody()
+    frees = Frees(moody)
+    stand = Stand(nodes("a", "b"), moody, Even(), post_filter=(frees,))
+    for node in ("a", "b"):
+        stand.cache.add_pod(make_pod(f"on-{node}").on(node).build())
+    # An answer is kept from the second time on.
+    stand.choose(POD)
+    refused = stand.choose(POD)
+    assert isinstance(refused, Refused)
+    frees.free = lambda: stand.cache.remove_pod(make_pod("on-a").on("a").build())
+    made = at_once(find_room(stand.field, None, stand.profile, refused))
+    assert made.rejection is not None
+    assert made.rejection.code is Code.ERROR
+    moody.fault = None
+    assert list(stand.verdict(POD).rejected) == ["b"]
 
 
 class Hot(Normalize):

@@ -434,6 +434,9 @@ awaited: Any = Awaited
         pytest.param((awaited("Node", "ADD"),), "an Awaited is (resource, Action, hint", id="no action"),
         pytest.param((awaited("Node", Action.ADD, True),), "an Awaited is (resource, Action, hint", id="no hint"),
         pytest.param(KeyError("zone"), "events failed: KeyError: 'zone' (at ", id="raises"),
+        pytest.param(
+            AttributeError("UPDATE_MOON"), "events failed: AttributeError: UPDATE_MOON (at ", id="names no such action"
+        ),
     ],
 )
 def test_a_plugin_that_cannot_say_what_it_awaits_is_refused(

@@ -17,6 +17,11 @@ class PermitsWithTrue(Permit):
         return True
 
 
+class WaitsForAWord(Permit):
+    def permit(self, pod: Pod, node_name: str) -> Any:
+        return Wait("5s")  # type: ignore[arg-type]
+
+
 class BindsWithTrue(Bind):
     async def bind(self, pod: Pod, node_name: str) -> Any:
         return True
@@ -62,6 +67,11 @@ class Filters(Filter):
             PermitsWithTrue(),
             "permit returned True; return None to let the pod be bound, refuse(reason), or Wait(seconds)",
             id="a permit that says True",
+        ),
+        pytest.param(
+            WaitsForAWord(),
+            "it raised TypeError: Wait takes a number of seconds, got str '5s'",
+            id="a permit that waits for no time",
         ),
         pytest.param(
             BindsWithTrue(), "bind returned True; return None, SKIP or refuse(reason)", id="a bind that says True"

@@ -78,6 +78,17 @@ class ForcesItsWay(Score):
         return np.zeros(len(nodes), dtype=np.int64)
 
 
+class LabelsThePod(ScoreNode):
+    def score_node(self, pod: Pod, node: NodeRow, state: Any) -> int:
+        pod.metadata.labels["scored"] = "yes"
+        return 50
+
+
+class LabelsNodes(FilterNode):
+    def filter_node(self, pod: Pod, node: NodeRow, state: Any) -> None:
+        node.node.metadata.annotations["seen"] = "yes"
+
+
 class Moody(Filter):
     def __init__(self) -> None:
         self.calls = itertools.count()
@@ -234,6 +245,8 @@ class SortsByLabels(QueueSort):
         ),
         pytest.param(WritesToColumns(), r"read-only \(at .*\); columns are shared", id="writes to columns"),
         pytest.param(ForcesItsWay(), "it changed what it was given to read", id="writes by force"),
+        pytest.param(LabelsThePod(), "it changed the pod that it was asked about; pods and", id="writes to the pod"),
+        pytest.param(LabelsNodes(), "it changed a node; pods and nodes are shared by all", id="writes to a node"),
         pytest.param(Moody(), "filter gave two answers to one question", id="not deterministic"),
         pytest.param(ComparesRows(), "score answers differently about a row alone", id="compares the rows given"),
         pytest.param(GoesByPlace(), "when rows come in another order", id="goes by the place of a row"),

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from stowplan.framework import plugin_faults
-from stowplan.framework.contract import Filter, Normalize, Reject, Score
+from stowplan.framework.contract import Filter, Narrowed, Normalize, PreFilter, Reject, Score
 from stowplan.framework.kept.incremental import FEW_ROWS
 from stowplan.framework.plugin_faults import Blame, PluginError, Stopwatch
 from stowplan.framework.verdict import Code, Rejection, Vocabulary, WordedError, Words
@@ -108,6 +108,16 @@ def each_once(rows: Rows, count: int) -> Rows:
 def clipped(void: VoidRows, rows: int) -> VoidRows:
     """Leave out rows that are not there any more."""
     return {reader: None if marks is None else marks[marks < rows] for reader, marks in void.items()}
+
+
+def ask_pre_filter(plugin: PreFilter, pod: Pod, nodes: Nodes) -> Any:
+    """Return what a plugin prepares for its filter, or says instead."""
+    answer = plugin.pre_filter(pod, nodes)
+    # Others intersect the names, and look nodes up by them.
+    if isinstance(answer, Narrowed) and not isinstance(answer.names, frozenset):
+        problem = f"Narrowed takes the names of nodes in a frozenset, got {_describe(answer.names)}"
+        raise PluginError(plugin.name, "PreFilter", pod, problem)
+    return answer
 
 
 def ask_filter(plugin: Filter, pod: Pod, nodes: Nodes, state: Any, vocabulary: Vocabulary) -> Words | None:

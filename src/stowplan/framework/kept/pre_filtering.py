@@ -9,7 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from stowplan.framework.contract import SKIP, Narrowed, Skip
-from stowplan.framework.kept.asking import AnswerWatch
+from stowplan.framework.kept.asking import AnswerWatch, ask_pre_filter
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.model.pod import Pod
@@ -92,7 +92,7 @@ class PreFiltering:
         plugin = self._plugins[index]
         if self._handles_resizes and not plugin.judges_resizes and pod.is_resize_deferred:
             return SKIP
-        return self._watch.ask(index, (plugin.name, "PreFilter", pod), plugin.pre_filter, pod, nodes)
+        return self._watch.ask(index, (plugin.name, "PreFilter", pod), ask_pre_filter, plugin, pod, nodes)
 
     def _conclude(self) -> None:
         self.rejection, self.states = None, {}
