@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,23 @@ def test_pods_are_placed_or_refused_when_it_is_settled() -> None:
             cluster.placements()
 
     asyncio.run(story())
+
+
+def test_a_copy_of_one_places_pods_of_its_own_beside_those_that_were_copied(tmp_path: Path) -> None:
+    snapshot = tmp_path / "prod.yaml"
+    names = [f"shop/web-{number}" for number in range(9)]
+    with LocalCluster.in_thread(*(pod(key.partition("/")[2]) for key in names), nodes=2) as cluster:
+        assert cluster.settled().is_good
+        taken = subprocess.run(
+            [sys.executable, "-m", "stowplan", "snapshot", "--kubeconfig", str(cluster.kubeconfig)],
+            capture_output=True,
+            check=True,
+        )
+        snapshot.write_bytes(taken.stdout)
+    others = [f"shop/other-{number}" for number in range(9)]
+    with LocalCluster.in_thread(*(pod(key.partition("/")[2]) for key in others), copied_from=snapshot) as copy:
+        assert [one.pod for one in copy.settled().placements] == others
+        assert set(copy.placements()) == {*names, *others}
 
 
 def test_without_async_the_official_client_reaches_it_by_its_kubeconfig() -> None:
