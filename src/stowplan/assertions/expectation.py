@@ -71,12 +71,12 @@ class Expectation:
     def fits(self, file: str | Path, *, replicas: int | None = None) -> Expectation:
         """Assert that the pods of a file all find a node, evicting nobody."""
         __tracebackhide__ = True
-        return self._check(FilesFit(str(file), replicas))
+        return self._check(files_fit(file, replicas))
 
     def survives_drain(self, *names: str, selector: str = "", zone: str = "", batches: int = 1) -> Expectation:
         """Assert that nodes can be drained: everybody finds another node, and no disruption budget is in the way."""
         __tracebackhide__ = True
-        return self._check(SurvivesDrain(steps.wanted(names, selector, zone), batches))
+        return self._check(SurvivesDrain(steps.wanted(names, selector, zone), steps.whole(batches, "batches")))
 
     def _check(self, claim: Claim) -> Expectation:
         # pytest then shows the line of the test.
@@ -170,6 +170,10 @@ class FilesFit(Claim):
             head = f"{answer.placed} of {counted(len(answer.pods), 'pod')} of {self.file} fit"
             told = failure_text.of_fits(inner, answer, {pod.key: pod for pod in pods})
             return failure_text.broken(found, head, told)
+
+
+def files_fit(file: str | Path, replicas: int | None) -> FilesFit:
+    return FilesFit(steps.path_of(file), None if replicas is None else steps.whole(replicas, "replicas"))
 
 
 @dataclass(frozen=True, slots=True)
