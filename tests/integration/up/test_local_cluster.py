@@ -76,3 +76,55 @@ def test_what_cannot_be_used_is_refused_and_says_what_to_do(tmp_path: Path) -> N
         pytest.raises(LocalClusterError, match=r'unknown field "spec\.cont"'),
     ):
         cluster.apply({**pod("web"), "spec": {"cont": []}})
+
+
+def test_what_is_waited_for_too_long_is_named() -> None:
+    async def story() -> None:
+        async with LocalCluster(nodes=1) as cluster:
+            await cluster.settled()
+            # So many that some are not decided on yet, however fast it goes.
+            await cluster.apply(*(pod(f"web-{number}", cpu="10m") for number in range(50)))
+            late = "the cluster is not settled after 0 s: pods that are not decided on: "
+            with pytest.raises(TimeoutError, match=rf"{late}shop/web-\d+ \("):
+                await cluster.settled(0)
+            assert (await cluster.settled()).is_good
+
+    asyncio.run(story())
+
+
+def test_a_cluster_is_for_one_block() -> None:
+    async def twice() -> None:
+        async with LocalCluster(nodes=1) as cluster:
+            with pytest.raises(LocalClusterError, match="the cluster is up already; make another LocalCluster"):
+                await cluster.__aenter__()
+            await cluster.settled()
+
+    asyncio.run(twice())
+    with LocalCluster.in_thread(nodes=1) as over:
+        pass
+    for use in (over.settled, over.placements, over.apply):
+        with pytest.raises(LocalClusterError, match="the cluster is not up; use it within the block"):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        pytest.param({"nodes": -1}, "nodes: Invalid value: -1: write how many there are, 0 or more", id="nodes"),
+        pytest.param({"nodes": "3"}, "nodes: Invalid value: '3': write how many there are, 0 or more", id="a text"),
+        pytest.param(
+            {"config": {"kind": "KubeSchedulerConfiguration"}},
+            "config: expected the path of a file, got dict; write it to one",
+            id="config",
+        ),
+        pytest.param(
+            {"feature_gates": "Nope=true"}, "feature_gates: unrecognized feature gate: Nope; known: AllAlpha", id="gate"
+        ),
+    ],
+)
+def test_an_option_of_a_wrong_value_is_refused_before_anything_is_started(
+    options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(LocalClusterError) as refused:
+        LocalCluster(**options)
+    assert str(refused.value).startswith(problem)
