@@ -25,6 +25,9 @@ from stowplan.whatif.requests import read_shape
 from stowplan.whatif.tables import counted
 from stowplan.whatif.world import QuestionError, node_of
 
+#: pytest then shows the line of the test.
+__tracebackhide__ = True
+
 
 @dataclass(slots=True)
 class SupposedCluster:
