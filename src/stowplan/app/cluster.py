@@ -146,14 +146,16 @@ class Cluster:
 
     def _supposed(self) -> Cluster:
         """Return another cluster of the same parts, with its own draws, and answers that push none of ours out."""
-        world, pending, field = copy.copy(self), self._pending.copied(), self.field
-        memo = Memo(field.table, beneath=field.memo)
-        vars(world).update(
-            _pending=pending,
-            _handlers=EventHandlers(self.cache, pending, self.profiles),
-            field=replace(field, memo=memo, ties=field.ties.copied(same_draws), sampler=copy.copy(field.sampler)),
-            _draw_for_extenders=same_draws(self._draw_for_extenders),
-        )
+        memo, pending = Memo(self.field.table, beneath=self.field.memo), self._pending.copied()
+        world, handlers = self._drawing_alike(), EventHandlers(self.cache, pending, self.profiles)
+        vars(world).update(_pending=pending, _handlers=handlers, field=replace(world.field, memo=memo))
+        return world
+
+    def _drawing_alike(self) -> Cluster:
+        """Return this cluster with draws of its own that come to the same."""
+        world, ties = copy.copy(self), self.field.ties.copied(same_draws)
+        field = replace(self.field, ties=ties, sampler=copy.copy(self.field.sampler))
+        vars(world).update(field=field, _draw_for_extenders=same_draws(self._draw_for_extenders))
         return world
 
     @property
@@ -288,8 +290,9 @@ class Cluster:
         )
 
     def choose(self, pod: Pod, *, preempt: bool = True) -> Result | Gated:
-        """Choose a node for `pod` without placing it; a refusal says whom `schedule` would evict for it, and where."""
-        result = self._choose(self.profile_of(pod), pod, self.cache.table.shape_of(pod))
+        """Say which node `schedule` would choose next for `pod`; a refusal says whom it would evict, and where."""
+        profile, shape = self.profile_of(pod), self.cache.table.shape_of(pod)
+        result = Cluster._choose(self._drawing_alike(), profile, pod, shape)
         return self._desk().with_room(result) if preempt and isinstance(result, Refused) else result
 
     def _desk(self) -> PreemptionDesk:

@@ -501,3 +501,13 @@ def test_requests_that_add_up_to_more_than_there_are_numbers_for_fail_no_other_p
         assert isinstance(result, Chosen)
         assert result.total is not None
         assert result.total < 1000
+
+
+def test_to_choose_foresees_what_is_scheduled_next_where_chance_decides_and_leaves_chance_as_it_is() -> None:
+    asked, unasked = Cluster(seed=7), Cluster(seed=7)
+    for cluster in (asked, unasked):
+        cluster.add_all(make_node(f"node-{number}").capacity(cpu=4, pods=10).build() for number in range(20))
+    for number in range(10):
+        pod = make_pod(f"web-{number}").requests(cpu="1m").build()
+        foreseen = [asked.choose(pod).node_name for _ in range(3)]
+        assert foreseen == [asked.schedule(pod).node_name] * 3 == [unasked.schedule(pod).node_name] * 3
