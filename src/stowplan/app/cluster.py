@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import random
-import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,7 +24,7 @@ from stowplan.app.configuration import ConfigurationLike, as_configuration, as_g
 from stowplan.app.frames import Frame
 from stowplan.app.objects import PendingPods, check_pod, read_yaml
 from stowplan.app.placements import Gated, Placements
-from stowplan.app.plugin_handle import PluginHandle
+from stowplan.app.plugin_handle import PluginHandle, warn_if_ignored
 from stowplan.app.pod_groups import GroupDesk, condition_of_groups, membership
 from stowplan.app.pod_groups import root_of as group_root_of
 from stowplan.app.preempting import PreemptionDesk
@@ -358,6 +357,9 @@ class Cluster:
         """Return which share of what is free of each resource is on nodes with too little of it left for `pod`."""
         return workbench.fragmentation(self._open_cache, pod)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({workbench.count_text(self.cache)})"
+
     def _repr_html_(self) -> str:
         return workbench.overview(self._open_cache)
 
@@ -390,12 +392,6 @@ class Cluster:
             tell=lambda said: self.heard(said),
             draw=self._draw_for_extenders,
         )
-
-
-def warn_if_ignored(said: ExtenderSaid) -> None:
-    """Warn of an extender that failed and was done without; other failures are in the result."""
-    if said.is_ignored:
-        warnings.warn(f"pod {said.pod.key!r}: extender ignored in {said.verb}: {said.text}", stacklevel=2)
 
 
 __all__ = ["Chosen", "Cluster", "Explanation", "Failed", "Frame", "Gated", "Placements", "Refused"]
