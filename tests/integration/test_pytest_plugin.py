@@ -87,6 +87,70 @@ def test_an_assertion_about_a_snapshot_fails_with_the_nearest_miss_at_the_line_o
     assert lines[-1].startswith("1 failed, 1 passed in ")
 
 
+def test_what_cannot_be_asked_is_told_at_the_line_of_the_test_and_nothing_of_the_package_is_shown(
+    project: Path,
+) -> None:
+    test = (
+        "from stowplan.assertions import expect, label, lose_zone\n"
+        "def test_a_zone(snapshot_cluster):\n"
+        "    expect(snapshot_cluster).after(lose_zone('mars')).all_placed('shop/*')\n"
+        "def test_a_pattern(snapshot_cluster):\n"
+        "    expect(snapshot_cluster).all_placed('shop')\n"
+        "def test_a_label(snapshot_cluster):\n"
+        "    expect(snapshot_cluster).never_on(label('spot'))\n"
+    )
+    lines = run(project, test_it=test)
+    assert lines[-1].startswith("3 failed in ")
+    told = "E       stowplan.whatif.world.QuestionError: "
+    assert [line for line in lines if line.startswith(("E ", "test_it.py:"))] == [
+        f"{told}no node has the label topology.kubernetes.io/zone=mars; the zones are: eu-1a, eu-1b",
+        "test_it.py:3: QuestionError",
+        f"{told}pods: Invalid value: 'shop': write NAMESPACE/NAME, with * for any text: shop/*",
+        "test_it.py:5: QuestionError",
+        f"{told}no node has the labels spot; look at the labels with `stowplan nodes`",
+        "test_it.py:7: QuestionError",
+    ]
+    assert not [line for line in lines if "expectation.py" in line or "steps.py" in line]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "marker", "fixture", "problem"),
+    [
+        pytest.param(
+            (),
+            "stowplan_snapshot('none.yaml')",
+            "snapshot_cluster",
+            "snapshot_cluster: {folder}/none.yaml: cannot be read: No such file or directory; check the path",
+            id="a snapshot",
+        ),
+        pytest.param(
+            ("--stowplan-config", "prod.yaml"),
+            "stowplan_snapshot('prod.yaml')",
+            "snapshot_cluster",
+            "snapshot_cluster: config: {folder}/prod.yaml: decode: ",
+            id="a configuration",
+        ),
+        pytest.param(
+            (),
+            "stowplan_cluster('none.yaml')",
+            "local_cluster",
+            "local_cluster: none.yaml: cannot be read: No such file or directory; check the path",
+            id="a manifest",
+        ),
+    ],
+)
+def test_what_a_fixture_cannot_be_made_of_is_told_in_one_line(
+    project: Path, arguments: tuple[str, ...], marker: str, fixture: str, problem: str
+) -> None:
+    lines = run(
+        project, *arguments, test_it=f"import pytest\n@pytest.mark.{marker}\ndef test_it({fixture}):\n    pass\n"
+    )
+    start = next(number for number, line in enumerate(lines) if "ERROR at setup of test_it" in line)
+    assert lines[start + 1].startswith(problem.format(folder=project))
+    assert "short test summary info" in lines[start + 2]
+    assert lines[-1].startswith("1 error in ")
+
+
 def test_what_a_test_does_to_the_cluster_is_gone_in_the_next(project: Path) -> None:
     test = (
         "def test_one(snapshot_cluster):\n"

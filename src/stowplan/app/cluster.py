@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 import random
-import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,7 +24,7 @@ from stowplan.app.configuration import ConfigurationLike, as_configuration, as_g
 from stowplan.app.frames import Frame
 from stowplan.app.objects import PendingPods, check_pod, read_yaml
 from stowplan.app.placements import Gated, Placements
-from stowplan.app.plugin_handle import PluginHandle
+from stowplan.app.plugin_handle import PluginHandle, warn_if_ignored
 from stowplan.app.pod_groups import GroupDesk, condition_of_groups, membership
 from stowplan.app.pod_groups import root_of as group_root_of
 from stowplan.app.preempting import PreemptionDesk
@@ -146,14 +145,16 @@ class Cluster:
 
     def _supposed(self) -> Cluster:
         """Return another cluster of the same parts, with its own draws, and answers that push none of ours out."""
-        world, pending, field = copy.copy(self), self._pending.copied(), self.field
-        memo = Memo(field.table, beneath=field.memo)
-        vars(world).update(
-            _pending=pending,
-            _handlers=EventHandlers(self.cache, pending, self.profiles),
-            field=replace(field, memo=memo, ties=field.ties.copied(same_draws), sampler=copy.copy(field.sampler)),
-            _draw_for_extenders=same_draws(self._draw_for_extenders),
-        )
+        memo, pending = Memo(self.field.table, beneath=self.field.memo), self._pending.copied()
+        world, handlers = self._drawing_alike(), EventHandlers(self.cache, pending, self.profiles)
+        vars(world).update(_pending=pending, _handlers=handlers, field=replace(world.field, memo=memo))
+        return world
+
+    def _drawing_alike(self) -> Cluster:
+        """Return this cluster with draws of its own that come to the same."""
+        world, ties = copy.copy(self), self.field.ties.copied(same_draws)
+        field = replace(self.field, ties=ties, sampler=copy.copy(self.field.sampler))
+        vars(world).update(field=field, _draw_for_extenders=same_draws(self._draw_for_extenders))
         return world
 
     @property
@@ -288,8 +289,9 @@ class Cluster:
         )
 
     def choose(self, pod: Pod, *, preempt: bool = True) -> Result | Gated:
-        """Choose a node for `pod` without placing it; a refusal says whom `schedule` would evict for it, and where."""
-        result = self._choose(self.profile_of(pod), pod, self.cache.table.shape_of(pod))
+        """Say which node `schedule` would choose next for `pod`; a refusal says whom it would evict, and where."""
+        profile, shape = self.profile_of(pod), self.cache.table.shape_of(pod)
+        result = Cluster._choose(self._drawing_alike(), profile, pod, shape)
         return self._desk().with_room(result) if preempt and isinstance(result, Refused) else result
 
     def _desk(self) -> PreemptionDesk:
@@ -355,6 +357,9 @@ class Cluster:
         """Return which share of what is free of each resource is on nodes with too little of it left for `pod`."""
         return workbench.fragmentation(self._open_cache, pod)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({workbench.count_text(self.cache)})"
+
     def _repr_html_(self) -> str:
         return workbench.overview(self._open_cache)
 
@@ -387,12 +392,6 @@ class Cluster:
             tell=lambda said: self.heard(said),
             draw=self._draw_for_extenders,
         )
-
-
-def warn_if_ignored(said: ExtenderSaid) -> None:
-    """Warn of an extender that failed and was done without; other failures are in the result."""
-    if said.is_ignored:
-        warnings.warn(f"pod {said.pod.key!r}: extender ignored in {said.verb}: {said.text}", stacklevel=2)
 
 
 __all__ = ["Chosen", "Cluster", "Explanation", "Failed", "Frame", "Gated", "Placements", "Refused"]

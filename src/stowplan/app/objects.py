@@ -33,7 +33,7 @@ def read_yaml(source: str | Path) -> list[Any]:
     """
     is_text = isinstance(source, str) and ("\n" in source or not source.strip())
     origin = "the text" if is_text else str(source)
-    text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
+    text = str(source) if is_text else _text_of(source)
     try:
         found = decode.decode_yaml(text)
     except decode.MalformedObject as error:
@@ -47,6 +47,16 @@ def read_yaml(source: str | Path) -> list[Any]:
             # Told of the line that calls `Cluster.from_yaml`.
             warnings.warn(f"{origin}: {title}: {problem}; of a workload, give the pods", stacklevel=3)
     return found
+
+
+def _text_of(path: object) -> str:
+    if not isinstance(path, str | Path):
+        raise TypeError(f"expected the path or the text of manifests, got {type(path).__name__}; add_all takes objects")
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        remedy = "check the path, or give the text itself, which has a line break"
+        raise type(error)(f"{path}: cannot be read: {error.strerror}; {remedy}") from None
 
 
 def check_pod(given: object) -> None:
@@ -71,18 +81,25 @@ def add(handlers: EventHandlers, pending: PendingPods, found: Any) -> None:
             else:
                 handlers.add(found, 0)
         case _:
-            if not isinstance(found, Part) or not hasattr(found, "metadata"):
-                raise TypeError(f"expected a Node, a Pod or another API object, got {type(found).__name__}; {_MADE}")
+            _check_object(found)
             handlers.add(found, 0)
 
 
 def remove(handlers: EventHandlers, pending: PendingPods, found: Any) -> None:
     """Drop an object; nothing happens if it is not known."""
+    if isinstance(found, decode.UnknownObject):
+        return
     if isinstance(found, Pod):
         placed = handlers.cache.placed(found)
         pending.unplaced.pop(found.key, None)
         found = placed.pod if placed is not None else pending.get(found) or found
+    _check_object(found)
     handlers.delete(found, 0)
+
+
+def _check_object(found: object) -> None:
+    if not isinstance(found, Part) or not hasattr(found, "metadata"):
+        raise TypeError(f"expected a Node, a Pod or another API object, got {type(found).__name__}; {_MADE}")
 
 
 @dataclass(frozen=True, slots=True)

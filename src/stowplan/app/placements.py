@@ -34,6 +34,9 @@ class Gated:
     def node_name(self) -> None:
         return None
 
+    def __repr__(self) -> str:
+        return f"Gated(pod={self.pod.key!r}, message={self.message!r})"
+
     def _repr_html_(self) -> str:
         return html_text.line(f"Pod {self.pod.key} is held back by {self.rejection.plugin}: {self.message}")
 

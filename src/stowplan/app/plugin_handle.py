@@ -7,6 +7,7 @@ of the cluster then.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 from stowplan.cache.cache import Cache
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.engine.background_tasks import ClusterChanges
-from stowplan.engine.ports import Note, Writer
+from stowplan.engine.ports import ExtenderSaid, Note, Writer
 from stowplan.engine.post_filter import Evictions
 from stowplan.framework.extender import Extender
 from stowplan.framework.handle import Binder, Measures, ObjectWriter, Unmeasured
@@ -149,3 +150,9 @@ class CacheWriter:
 
     async def delete(self, found: Any) -> None:
         self.cache.objects.remove(found.kind, found.metadata.namespace, found.metadata.name)
+
+
+def warn_if_ignored(said: ExtenderSaid) -> None:
+    """Warn of an extender that failed and was done without; other failures are in the result."""
+    if said.is_ignored:
+        warnings.warn(f"pod {said.pod.key!r}: extender ignored in {said.verb}: {said.text}", stacklevel=2)

@@ -109,7 +109,6 @@ def _wanted(table: Table, pod: Pod) -> Mapping[str, int]:
 
 def overview(cache: Cache) -> str:
     """Write the cluster in HTML: how many nodes and pods, and what there is of each resource."""
-    nodes, pods = len(cache.table), len(list(cache.pods()))
     resources, shares = cache.table.resources, utilisation(cache)
     rows = []
     for name, row in _resources(cache.table):
@@ -117,8 +116,12 @@ def overview(cache: Cache) -> str:
         share = "" if math.isnan(shares[name]) else f"{shares[name]:.1%}"
         rows.append((name, *(amount_text(name, int(amount)) for amount in (has, taken, has - taken)), share))
     headings = ("resource", "allocatable", "requested", "free", "utilisation")
-    title = html_text.line(f"Cluster (nodes: {nodes}, pods with a node: {pods})")
+    title = html_text.line(f"Cluster ({count_text(cache)})")
     return title + html_text.table(headings, rows, len(rows))
+
+
+def count_text(cache: Cache) -> str:
+    return f"nodes: {len(cache.table)}, pods with a node: {len(list(cache.pods()))}"
 
 
 def _resources(table: Table) -> Iterator[tuple[str, int]]:

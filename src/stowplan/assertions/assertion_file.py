@@ -27,6 +27,9 @@ from stowplan.model import manifests
 from stowplan.model.json_values import MalformedObject
 from stowplan.whatif.world import QuestionError
 
+#: What an assertion has, beside the word for what has to hold.
+_BESIDE: Final = ("name", "after")
+
 
 class AssertionFileError(SourceError):
     """A file of assertions that cannot be used; the text names the file, the assertion and what to do."""
@@ -56,20 +59,28 @@ def _read(path: str) -> Iterator[NamedAssertion]:
     if len(documents) != 1 or not isinstance(documents[0], list) or not documents[0]:
         raise AssertionFileError(f"{path}: expected a list of assertions; write `- name: ...` for each")
     seen: set[str] = set()
+    problems: list[str] = []
     for number, content in enumerate(documents[0], 1):
-        name = _name(content, f"{path}: assertion {number}")
-        if name in seen:
-            raise AssertionFileError(f"{path}: two assertions are called {name!r}; give each a name of its own")
-        seen.add(name)
-        yield _Reader(path, f"{path}: assertion {number} ({name!r})").read(name, content)
+        try:
+            name = _name(content, f"{path}: assertion {number}")
+            if name in seen:
+                raise AssertionFileError(f"{path}: two assertions are called {name!r}; give each a name of its own")
+            seen.add(name)
+            yield _Reader(path, f"{path}: assertion {number} ({name!r})").read(name, content)
+        except AssertionFileError as error:
+            problems.append(str(error))
+    if problems:
+        raise AssertionFileError("\n".join(problems))
 
 
 def _name(content: Any, where: str) -> str:
     if not isinstance(content, Mapping):
         raise AssertionFileError(f"{where}: expected name, after and one of: {', '.join(_CLAIMS)}")
     name = content.get("name")
-    if not isinstance(name, str) or not name.strip():
+    if name is None or name == "":
         raise AssertionFileError(f"{where}: name: Required value: say what has to hold")
+    if not isinstance(name, str) or not name.strip():
+        raise AssertionFileError(f"{where}: name: Invalid value: {name!r}: write a text that says what has to hold")
     return name
 
 
@@ -81,14 +92,22 @@ class _Reader:
     where: str
 
     def read(self, name: str, content: Mapping[str, Any]) -> NamedAssertion:
-        rest = {word: given for word, given in content.items() if word not in ("name", "after")}
-        after = content.get("after") or []
-        if not isinstance(after, list):
-            after = [after]
+        rest = {word: given for word, given in content.items() if word not in _BESIDE}
+        after = self._after(content) if "after" in content else []
         taken = tuple(self._step(one, f"after[{number}]") for number, one in enumerate(after))
         word = self._only(rest, _CLAIMS, "")
         claim = self._build(word, rest[word], _CLAIMS, word)
         return NamedAssertion(self.path, name, json.dumps(after, sort_keys=True, default=str), taken, claim)
+
+    def _after(self, content: Mapping[str, Any]) -> list[Any]:
+        after = content["after"]
+        if isinstance(after, Mapping):
+            return [after]
+        if isinstance(after, list) and after:
+            return after
+        # A step that is not supposed is not to pass for one that does no harm.
+        problem = f"expected steps, such as `- lose_zone: eu-1a`, got {json.dumps(after, default=str)}"
+        raise self._error("after", f"{problem}; leave it out for none")
 
     def _step(self, content: Any, place: str) -> SupposedStep:
         if not isinstance(content, Mapping):
@@ -101,7 +120,7 @@ class _Reader:
         """Return the one word that is written, one of those there are."""
         for word in content:
             if word not in words:
-                raise self._error(place, f"unknown word {word!r}", words)
+                raise self._error(place, f"unknown word {word!r}", words if place else (*words, *_BESIDE))
         if len(content) != 1:
             raise self._error(place, f"{len(content)} words are written; write exactly one", words)
         return next(iter(content))
@@ -112,11 +131,14 @@ class _Reader:
             return found.make(msgspec.convert(found.whole(given), found.arguments), self.path)
         except msgspec.ValidationError as error:
             known = ", ".join(field.name for field in msgspec.structs.fields(found.arguments))
-            raise self._error(place, f"{error}; there are: {known}") from None
+            if isinstance(given, Mapping):
+                raise self._error(place, f"{error}; there are: {known}") from None
+            problem = str(error).removesuffix(f" - at `$.{found.short}`")
+            raise self._error(place, f"{problem}; write {found.short} alone, or a mapping of: {known}") from None
         except QuestionError as error:
             raise self._error(place, str(error)) from None
 
-    def _error(self, place: str, problem: str, words: Mapping[str, Any] | None = None) -> AssertionFileError:
+    def _error(self, place: str, problem: str, words: Iterable[str] | None = None) -> AssertionFileError:
         known = f"; the words are: {', '.join(words)}" if words is not None else ""
         return AssertionFileError(f"{self.where}: {f'{place}: ' if place else ''}{problem}{known}")
 
@@ -179,6 +201,7 @@ class _Word:
 
 def _beside(path: str, file: str) -> str:
     """Return the path of a file that is named in another one: from the folder of that one."""
+    file = steps.path_of(file)
     return file if path == STDIN else str(Path(path).parent / file)
 
 

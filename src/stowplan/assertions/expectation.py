@@ -29,6 +29,9 @@ from stowplan.whatif.fits import fits
 from stowplan.whatif.tables import counted
 from stowplan.whatif.world import QuestionError
 
+#: pytest then shows the line of the test.
+__tracebackhide__ = True
+
 
 def expect(cluster: Cluster) -> Expectation:
     """Begin an assertion about a cluster; it is left as it is."""
@@ -55,34 +58,31 @@ class Expectation:
 
     def all_placed(self, pods: str = "*/*") -> Expectation:
         """Assert that all pods of a pattern have a node once everybody who waits has had a turn."""
-        __tracebackhide__ = True
         return self._check(AllPlaced(check_pattern(pods)))
 
     def never_on(self, nodes: LabelledNodes, *, pods: str = "*/*") -> Expectation:
         """Assert that no pod of a pattern is on such nodes, nor would be let on them if only there was room."""
-        __tracebackhide__ = True
         return self._check(NeverOn(_labelled(nodes, "never_on"), check_pattern(pods)))
 
     def not_on(self, nodes: LabelledNodes, *, pods: str = "*/*") -> Expectation:
         """Assert that no pod of a pattern is on such nodes, by whatever luck."""
-        __tracebackhide__ = True
         return self._check(NeverOn(_labelled(nodes, "not_on"), check_pattern(pods), is_by_rule=False))
 
     def fits(self, file: str | Path, *, replicas: int | None = None) -> Expectation:
         """Assert that the pods of a file all find a node, evicting nobody."""
-        __tracebackhide__ = True
-        return self._check(FilesFit(str(file), replicas))
+        return self._check(files_fit(file, replicas))
 
     def survives_drain(self, *names: str, selector: str = "", zone: str = "", batches: int = 1) -> Expectation:
         """Assert that nodes can be drained: everybody finds another node, and no disruption budget is in the way."""
-        __tracebackhide__ = True
-        return self._check(SurvivesDrain(steps.wanted(names, selector, zone), batches))
+        return self._check(SurvivesDrain(steps.wanted(names, selector, zone), steps.whole(batches, "batches")))
 
     def _check(self, claim: Claim) -> Expectation:
-        # pytest then shows the line of the test.
-        __tracebackhide__ = True
-        with settled(self.cluster, self.steps, self.workloads) as found:
-            broken = claim.look(found)
+        try:
+            with settled(self.cluster, self.steps, self.workloads) as found:
+                broken = claim.look(found)
+        except QuestionError as error:
+            # Where it was found says nothing to whoever asked.
+            raise QuestionError(str(error)) from None
         if broken is not None:
             raise AssertionError(str(broken))
         return self
@@ -170,6 +170,10 @@ class FilesFit(Claim):
             head = f"{answer.placed} of {counted(len(answer.pods), 'pod')} of {self.file} fit"
             told = failure_text.of_fits(inner, answer, {pod.key: pod for pod in pods})
             return failure_text.broken(found, head, told)
+
+
+def files_fit(file: str | Path, replicas: int | None) -> FilesFit:
+    return FilesFit(steps.path_of(file), None if replicas is None else steps.whole(replicas, "replicas"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ pytest loads it wherever the package is installed, so nothing else is imported b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -49,13 +50,14 @@ def _read_snapshot(request: pytest.FixtureRequest) -> Callable[[tuple[str, ...]]
     def read(paths: tuple[str, ...]) -> SnapshotCluster:
         from stowplan.app.configuration import SourceError
         from stowplan.assertions.snapshot_cluster import SnapshotCluster
+        from stowplan.config.errors import ConfigError
 
         if paths not in found:
             config = _config(request.config)
             try:
                 found[paths] = SnapshotCluster.read(*paths, config=config or None)
-            except SourceError as error:
-                raise pytest.UsageError(f"snapshot_cluster: {error}") from None
+            except (SourceError, ConfigError, OSError, ValueError) as error:
+                raise pytest.fail.Exception(f"snapshot_cluster: {error}", pytrace=False) from None
         return found[paths]
 
     return read
@@ -73,11 +75,15 @@ def snapshot_cluster(
 @pytest.fixture
 def local_cluster(request: pytest.FixtureRequest) -> Iterator[ClusterInThread]:
     """Return a cluster in this process, with an API for kubectl; the marker stowplan_cluster says what is in it."""
-    from stowplan.local.local_cluster import LocalCluster
+    from stowplan.local.local_cluster import LocalCluster, LocalClusterError
 
     marker = request.node.get_closest_marker(_LOCAL)
     manifests, options = (marker.args, marker.kwargs) if marker is not None else ((), {})
-    with LocalCluster.in_thread(*manifests, **options) as cluster:
+    with ExitStack() as open_until_the_end:
+        try:
+            cluster = open_until_the_end.enter_context(LocalCluster.in_thread(*manifests, **options))
+        except LocalClusterError as error:
+            raise pytest.fail.Exception(f"local_cluster: {error}", pytrace=False) from None
         yield cluster
 
 
@@ -93,7 +99,7 @@ def _paths(request: pytest.FixtureRequest) -> tuple[str, ...]:
     named = config.getini(_SNAPSHOT)
     if not named:
         remedy = f"name one with --stowplan-snapshot, {_SNAPSHOT} in the ini file, or @pytest.mark.{_SNAPSHOT}(path)"
-        raise pytest.UsageError(f"snapshot_cluster: there is no snapshot; {remedy}")
+        pytest.fail(f"snapshot_cluster: there is no snapshot; {remedy}", pytrace=False)
     return tuple(str(config.rootpath / path) for path in named)
 
 

@@ -21,9 +21,12 @@ from stowplan.model.selectors import Selector, SelectorError, parse_selector
 from stowplan.whatif import changes
 from stowplan.whatif.changes import WantedNodes, more_like
 from stowplan.whatif.moving import has_to_go, take_off
-from stowplan.whatif.requests import read_object
+from stowplan.whatif.requests import read_shape
 from stowplan.whatif.tables import counted
 from stowplan.whatif.world import QuestionError, node_of
+
+#: pytest then shows the line of the test.
+__tracebackhide__ = True
 
 
 @dataclass(slots=True)
@@ -73,12 +76,13 @@ class SupposedStep:
 
 def lose_zone(zone: str) -> SupposedStep:
     """Suppose that all nodes of a zone are gone."""
-    return _losing(WantedNodes(zone=zone), f"losing zone {zone}")
+    return _losing(WantedNodes(zone=_of_text(zone, "zone")), f"losing zone {zone}")
 
 
 def lose_nodes(*names: str, selector: str = "") -> SupposedStep:
     """Suppose that nodes are gone: by name, which may have `*` in it, or those that a label selector chooses."""
-    return _losing(wanted(names, selector), f"losing nodes {', '.join((*names, *filter(None, (selector,))))}")
+    nodes = wanted(names, selector)
+    return _losing(nodes, f"losing nodes {', '.join((*names, *filter(None, (selector,))))}")
 
 
 def _losing(nodes: WantedNodes, title: str) -> SupposedStep:
@@ -107,10 +111,12 @@ def add_nodes(*, like: str = "", shape: Node | Mapping[str, Any] | None = None, 
     """Suppose more nodes: like one of the cluster, or of a shape (a node). They are empty and ready."""
     if bool(like) == (shape is not None):
         raise QuestionError("add_nodes: write either like, the name of a node, or shape, a node")
-    title = f"adding {counted(count, 'node')} like {like or _name_of(shape)}"
+    made = _node(shape) if shape is not None else None
+    name = made.name if made is not None else _of_text(like, "like")
+    title = f"adding {counted(whole(count, 'count'), 'node')} like {name}"
 
     def take(supposed: SupposedCluster) -> None:
-        template = _node(shape) if shape is not None else supposed.lost.get(like) or node_of(supposed.world, like)
+        template = made or supposed.lost.get(like) or node_of(supposed.world, like)
         supposed.world.add_all(more_like(supposed.world, template, count))
         supposed.told.append(title)
 
@@ -138,13 +144,14 @@ def remove_pods(pattern: str) -> SupposedStep:
 
 def add_pods(file: str | Path, *, replicas: int | None = None) -> SupposedStep:
     """Suppose pods, or a workload that makes some, of a file; they wait for a node with all others."""
-    title = f"adding {file}{f' with {replicas} replicas' if replicas is not None else ''}"
+    path, replicas = path_of(file), None if replicas is None else whole(replicas, "replicas")
+    title = f"adding {path}{f' with {replicas} replicas' if replicas is not None else ''}"
 
     def take(supposed: SupposedCluster) -> None:
-        pods = supposed.workloads.suppose(supposed.world, str(file), replicas)
+        pods = supposed.workloads.suppose(supposed.world, path, replicas)
         for pod in pods:
             if supposed.world.placed(pod) is not None or pod.key in supposed.waiting:
-                raise QuestionError(f"{file}: pod {pod.key!r} is in the cluster already; give it another name")
+                raise QuestionError(f"{path}: pod {pod.key!r} is in the cluster already; give it another name")
             supposed.waiting[pod.key] = pod
         supposed.told.append(f"{title} ({counted(len(pods), 'pod')})")
 
@@ -179,6 +186,9 @@ def label(selector: str) -> LabelledNodes:
 def wanted(names: tuple[str, ...], selector: str, zone: str = "") -> WantedNodes:
     if not (names or selector or zone):
         raise QuestionError("no node is named; give names, a label selector or a zone")
+    for what, given in (*(("names", name) for name in names), ("selector", selector), ("zone", zone)):
+        if given != "" or what == "names":
+            _of_text(given, what)
     return WantedNodes(names=names, selector=selector, zone=zone)
 
 
@@ -219,13 +229,24 @@ def _of_text(given: object, what: str) -> str:
     return given
 
 
-def _name_of(shape: Node | Mapping[str, Any] | None) -> str:
-    metadata = shape.get("metadata") if isinstance(shape, Mapping) else shape.metadata if shape is not None else None
-    return str(metadata.get("name", "")) if isinstance(metadata, Mapping) else getattr(metadata, "name", "")
+def whole(given: object, what: str) -> int:
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise QuestionError(f"{what}: Invalid value: {given!r}: write a whole number")
+    return given
 
 
-def _node(shape: Node | Mapping[str, Any]) -> Node:
-    found = shape if isinstance(shape, Node) else read_object({"apiVersion": "v1", "kind": "Node", **shape}, "shape")
-    if not isinstance(found, Node):
-        raise QuestionError(f"add_nodes: shape: it is a {type(found).__name__}; write a Node")
-    return found
+def path_of(file: object) -> str:
+    if isinstance(file, Path):
+        return str(file)
+    if not isinstance(file, str) or not file.strip():
+        problem = f"expected the path of a file, got {type(file).__name__}" if file != "" else "the path is empty"
+        raise QuestionError(f"file: {problem}; write a Pod or a workload to a file, and name that")
+    return file
+
+
+def _node(shape: object) -> Node:
+    if isinstance(shape, Node):
+        return shape
+    if not isinstance(shape, Mapping):
+        raise QuestionError(f"add_nodes: shape: it is a {type(shape).__name__}; write a Node")
+    return read_shape({"apiVersion": "v1", "kind": "Node", **shape}, "add_nodes: shape")

@@ -82,7 +82,10 @@ def _write(results: Sequence[AssertionResult], form: str) -> None:
         click.echo(f"{word}  {one.assertion.name}")
         for line in (one.failure or one.error).splitlines():
             click.echo(f"       {line}")
-    click.echo(f"{sum(one.is_good for one in results)} of {output.counted(len(results), 'assertion')} hold")
+    good, unasked = sum(one.is_good for one in results), sum(bool(one.error) for one in results)
+    verb = "holds" if len(results) == 1 else "hold"
+    told = f"; {unasked} could not be asked" if unasked else ""
+    click.echo(f"{good} of {output.counted(len(results), 'assertion')} {verb}{told}")
 
 
 def _as_data(result: AssertionResult) -> dict[str, Any]:

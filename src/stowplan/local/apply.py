@@ -76,7 +76,7 @@ class Applier:
         copied["metadata"] = _moved(copied["metadata"])
         with _told_of(manifest):
             chain.check_status(resource, copied)
-        self._api.store.write(resource, copied)
+        self._api.take_over(resource, copied)
 
     def ensure_namespace(self, manifest: Manifest) -> None:
         """Make the namespace that an object is in, if that was not given itself."""

@@ -115,7 +115,8 @@ class EmbeddedCluster:
         self.api = Api(Store(self._database), Catalogue(gates.release, gates.on), now, draw)
         # All of it is read at once, so that what is damaged is found before anybody works with the rest.
         for resource in self.api.catalogue.all() if self._database is not None else ():
-            self.api.store.list(resource)
+            for stored in self.api.store.list(resource):
+                self.api.keep_uid(stored.uid)
         self.pods, self.nodes = find_resource(self.api, "v1", "Pod"), find_resource(self.api, "v1", "Node")
         self.has_data = bool(self.api.store.list(find_resource(self.api, "v1", "Namespace")))
         self._precedence = Precedence()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -209,6 +209,30 @@ def _note_leftovers(applier: Applier, manifests: Sequence[Manifest], notes: list
             notes += [f"{one.title}: {told} is left out" for told in applier.unknown_fields(one)]
         if one.kind == "CronJob" and not applier.is_from_a_server(one):
             notes.append(f"{one.title}: makes no pods before its time comes; give a Job to see where they go")
+    notes += _lost_owners(applier, manifests)
+
+
+def _lost_owners(applier: Applier, manifests: Sequence[Manifest]) -> Iterator[str]:
+    """Tell of objects that others name as their owner, but that lack what shows that a server has completed them."""
+    named = {uid for one in manifests for uid in _owners(one.content)}
+    ours = (one for one in manifests if not applier.is_from_a_server(one))
+    lost = [one for one in ours if str(_metadata(one.content).get("uid")) in named]
+    if lost:
+        others = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+        problem = "metadata.creationTimestamp is missing: it is made anew with another uid, and what it owned again"
+        yield f"{lost[0].title}{others}: {problem}; keep both as the server wrote them"
+
+
+def _owners(content: Any) -> Iterator[str]:
+    owners = _metadata(content).get("ownerReferences")
+    for owner in owners if isinstance(owners, list) else ():
+        if isinstance(owner, dict) and isinstance(owner.get("uid"), str) and owner["uid"]:
+            yield owner["uid"]
+
+
+def _metadata(content: Any) -> Mapping[str, Any]:
+    metadata = content.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _is_only_ours(api: Api, manifest: Manifest) -> bool:

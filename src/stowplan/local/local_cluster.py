@@ -25,7 +25,7 @@ from typing import Any, Final, TypeVar
 
 from stowplan.app.configuration import SourceError, as_gates
 from stowplan.app.options import RunOptions
-from stowplan.config.feature_gates import FeatureGates
+from stowplan.config.feature_gates import FeatureGateError, FeatureGates
 from stowplan.local import initial_objects, run_once
 from stowplan.local import manifests as manifest_files
 from stowplan.local.activity import Activity
@@ -46,6 +46,7 @@ ManifestLike = str | Path | Mapping[str, Any]
 _LOOK_AGAIN_SECONDS: Final = 0.02
 _TIMEOUT_SECONDS: Final = 60.0
 _GIVEN: Final = "given"
+_NOT_UP: Final = "the cluster is not up; use it within the block that begins with LocalCluster"
 #: Names and ties are drawn from it, so that a test finds the same each time.
 _SEED: Final = 0
 
@@ -76,7 +77,11 @@ class LocalCluster:
         feature_gates: FeatureGates | Mapping[str, bool] | str | None = None,
     ) -> None:
         self._manifests = manifests
-        gates = as_gates(feature_gates, None)
+        _check_options(nodes, config)
+        try:
+            gates = as_gates(feature_gates, None)
+        except FeatureGateError as error:
+            raise LocalClusterError(f"feature_gates: {error}") from None
         flags = RunOptions(str(config), feature_gates=gates)
         self._options = ClusterOptions(ApiEndpoint(port=0), "", flags, Logging(LogSettings()), _SEED)
         self._contents = InitialObjects(nodes, "", str(copied_from))
@@ -87,6 +92,8 @@ class LocalCluster:
         self.notes: list[str] = []
 
     async def __aenter__(self) -> LocalCluster:
+        if self._cluster is not None:
+            raise LocalClusterError("the cluster is up already; make another LocalCluster for another block")
         try:
             await self._open()
         except UNSTARTABLE as error:
@@ -141,14 +148,18 @@ class LocalCluster:
     async def settled(self, timeout_seconds: float = _TIMEOUT_SECONDS) -> ClusterOutcome:
         """Wait until every pod is placed or refused, and there is nothing more to do; return what became of them.
 
-        Raise TimeoutError if that takes too long.
+        Raise TimeoutError, with the pods that are not decided on, if that takes too long.
         """
         cluster = self._open_cluster
-        async with asyncio.timeout(timeout_seconds):
-            while not run_once.is_settled(cluster):
-                if cluster.broken.done():
-                    cluster.broken.result()
-                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                while not run_once.is_settled(cluster):
+                    if cluster.broken.done():
+                        cluster.broken.result()
+                    await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        except TimeoutError:
+            why = run_once.why_unsettled(cluster)
+            raise TimeoutError(f"the cluster is not settled after {timeout_seconds:g} s: {why}") from None
         return run_once.outcome_now(cluster, self._placed_before)
 
     def placements(self) -> dict[str, str | None]:
@@ -159,7 +170,7 @@ class LocalCluster:
     @property
     def _open_cluster(self) -> EmbeddedCluster:
         if self._cluster is None:
-            raise LocalClusterError("the cluster is not up; use it within `async with LocalCluster(...) as cluster:`")
+            raise LocalClusterError(_NOT_UP)
         return self._cluster
 
     @classmethod
@@ -190,6 +201,8 @@ class ClusterInThread:
 
     def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Have something done where the cluster runs, and wait for it."""
+        if self._loop.is_closed():
+            raise LocalClusterError(_NOT_UP)
         return asyncio.run_coroutine_threadsafe(work(), self._loop).result()
 
     @property
@@ -221,6 +234,14 @@ class ClusterInThread:
         return self.run(look)
 
 
+def _check_options(nodes: object, config: object) -> None:
+    if nodes is not None and (not isinstance(nodes, int) or nodes < 0):
+        raise LocalClusterError(f"nodes: Invalid value: {nodes!r}: write how many there are, 0 or more")
+    if not isinstance(config, str | Path):
+        kind = type(config).__name__
+        raise LocalClusterError(f"config: expected the path of a file, got {kind}; write it to one")
+
+
 def _read(given: ManifestLike) -> Iterable[Manifest]:
     if isinstance(given, Mapping):
         return [Manifest(_GIVEN, manifest_files.checked(_GIVEN, given))]
@@ -229,6 +250,8 @@ def _read(given: ManifestLike) -> Iterable[Manifest]:
             return [Manifest(_GIVEN, manifest_files.checked(_GIVEN, one)) for one in manifest_text.read(given)]
         except MalformedObject as error:
             raise LocalClusterError(f"the text: {error}") from None
+    if not isinstance(given, str | Path):
+        raise LocalClusterError(f"expected a file, a folder, a YAML text or an object, got {type(given).__name__}")
     return manifest_files.read([str(given)])
 
 

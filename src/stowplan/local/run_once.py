@@ -26,10 +26,12 @@ from stowplan.local.manifests import ManifestError
 from stowplan.local.outcome import ClusterOutcome, Knowledge, Preempted, find_shortfalls, key_of, outcome_of
 from stowplan.local.up import UpOptions, View, open_cluster, published, told_to_stop, until_first
 from stowplan.model.pod import Pod
+from stowplan.observe.explanation import some
 from stowplan.queue.entry import Place, QueuedPod
 from stowplan.queue.queue import SchedulingQueue
 
 MOST_EXPLAINED: Final = 5
+_MOST_NAMED: Final = 10
 _LOOK_AGAIN_SECONDS: Final = 0.02
 #: Without it in its text a pod is not being deleted; looked for before a hundred thousand pods are decoded.
 _MARK: Final = b'"deletionTimestamp"'
@@ -94,6 +96,14 @@ def is_settled(cluster: EmbeddedCluster) -> bool:
     # Asked at every look: it counts them.
     is_quiet = cluster.components.is_quiet()
     return is_quiet and cluster.scheduler.is_idle and _is_running(cluster) and _is_seen(cluster)
+
+
+def why_unsettled(cluster: EmbeddedCluster) -> str:
+    """Name the pods that are waited for; if it is none of them, those who are still at work."""
+    undecided = [f"{one.pod} ({one.message})" for one in outcome_now(cluster, {}).undecided]
+    if undecided:
+        return f"pods that are not decided on: {some(undecided, _MOST_NAMED)}"
+    return "every pod is decided on, but controllers, kubelets or the scheduler still have something to do"
 
 
 def _is_seen(cluster: EmbeddedCluster) -> bool:

@@ -27,6 +27,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 _VALUE_BYTES: Final = 16
 _MERGE_KEY: Final = "<<"
 _MERGE = "tag:yaml.org,2002:merge"
+_TEXT = "tag:yaml.org,2002:str"
 # Without YAML's numbers to the base of 60: `22:22` is a text to Kubernetes, and a long one takes minutes to multiply.
 _INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$")
 _FLOAT = re.compile(
@@ -127,6 +128,7 @@ def _construct_checked(loader: Any, node: Any) -> Any:
 
 def _flatten_checked(loader: Any, node: Any) -> None:
     """Draw in what `<<` names, which counts less than what is written out; look for repeated keys before that."""
+    _make_keys_texts(loader, node)
     seen: set[str] = set()
     for key, _ in node.value if id(node) not in loader.checked else ():
         if key.id != "scalar" or key.tag == _MERGE:
@@ -140,6 +142,26 @@ def _flatten_checked(loader: Any, node: Any) -> None:
     super(type(loader), loader).flatten_mapping(node)
 
 
+def _flatten(loader: Any, node: Any) -> None:
+    """Draw in what `<<` names, with texts for keys."""
+    _make_keys_texts(loader, node)
+    super(type(loader), loader).flatten_mapping(node)
+
+
+def _make_keys_texts(loader: Any, node: Any) -> None:
+    """Let a key that YAML takes for a number or a truth value be the text of it, as in JSON: `no` is "false"."""
+    for place, (key, value) in enumerate(node.value):
+        if key.id != "scalar" or key.tag in (_TEXT, _MERGE):
+            continue
+        found = loader.construct_object(key)
+        if not isinstance(found, str | bool | int | float):
+            what = "null" if found is None else f"of type {type(found).__name__}"
+            line = key.start_mark.line + 1
+            raise MalformedObject(f"line {line}: a key is {what}; put it in quotes if it is meant as a text")
+        text = found if isinstance(found, str) else json.dumps(found)
+        node.value[place] = (type(key)(_TEXT, text, key.start_mark, key.end_mark), value)
+
+
 @lru_cache(maxsize=2)
 def _loader(repeats_keys: bool) -> Any:
     """The C loader where there is one, without YAML's dates: a label `2024-01-01` is text to Kubernetes."""
@@ -147,7 +169,7 @@ def _loader(repeats_keys: bool) -> Any:
 
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     strict = {"construct_document": _construct_checked, "flatten_mapping": _flatten_checked}
-    loader: Any = type("ManifestLoader", (base,), {} if repeats_keys else strict)
+    loader: Any = type("ManifestLoader", (base,), {"flatten_mapping": _flatten} if repeats_keys else strict)
     patterns = {"tag:yaml.org,2002:int": _INT, "tag:yaml.org,2002:float": _FLOAT}
     loader.yaml_implicit_resolvers = {
         first: [(tag, patterns.get(tag, pattern)) for tag, pattern in resolvers if not tag.endswith(":timestamp")]

@@ -28,6 +28,7 @@ from stowplan.model.meta import LabelSelector, NamespacedMeta, ObjectMeta, Owner
 from stowplan.model.node import ContainerImage, Node, Taint
 from stowplan.model.pod import Container, ContainerPort, Pod, PodSpec, SchedulingGate
 from stowplan.model.quantity import Quantity
+from stowplan.model.quantity_text import QuantityError
 from stowplan.model.volumes import ResourceRequirements
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -94,7 +95,7 @@ class PodBuilder(_Builder[Pod]):
     def requests(self, resources: Mapping[str, str | int] | None = None, **named: str | int) -> PodBuilder:
         """Set requests of the first container: `requests(cpu="2", memory="1Gi")`, `requests({"nvidia.com/gpu": 1})`."""
         first, *others = self.built.spec.containers
-        held = {**first.resources.requests, **_quantities({**(resources or {}), **named})}
+        held = {**first.resources.requests, **_quantities(resources, named)}
         first = replace(first, resources=replace(first.resources, requests=held))
         return self._with("spec", containers=(first, *others))
 
@@ -213,12 +214,21 @@ class PodBuilder(_Builder[Pod]):
         return self._with("spec", affinity=replace(self._affinity, **{kind: wanted}))
 
 
-def _quantities(amounts: Mapping[str, str | int]) -> dict[str, Quantity]:
-    return {name.replace("_", "-"): Quantity.parse(str(amount)) for name, amount in amounts.items()}
+def _quantities(resources: Mapping[str, str | int] | None, named: Mapping[str, str | int]) -> dict[str, Quantity]:
+    # An underscore stands for a dash only where Python has no way to write one.
+    amounts = {**(resources or {}), **{name.replace("_", "-"): amount for name, amount in named.items()}}
+    return {name: _quantity(name, amount) for name, amount in amounts.items()}
+
+
+def _quantity(name: str, amount: str | int) -> Quantity:
+    try:
+        return Quantity.parse(str(amount))
+    except QuantityError as error:
+        raise QuantityError(f"{name}: Invalid value: {amount!r}: {error}") from None
 
 
 def _container(image: str, requests: Mapping[str, str | int]) -> Container:
-    return Container(image=image, resources=ResourceRequirements(requests=_quantities(requests)))
+    return Container(image=image, resources=ResourceRequirements(requests=_quantities(None, requests)))
 
 
 def _requirement(key: str, operator: str, values: tuple[str, ...]) -> NodeSelectorRequirement:
@@ -235,7 +245,7 @@ class NodeBuilder(_Builder[Node]):
 
     def capacity(self, resources: Mapping[str, str | int] | None = None, **named: str | int) -> NodeBuilder:
         """Set what the node has, all allocatable: `capacity(cpu="8", pods=20)`, `capacity({"nvidia.com/gpu": 4})`."""
-        more = _quantities({**(resources or {}), **named})
+        more = _quantities(resources, named)
         status = self.built.status
         return self._with("status", allocatable={**status.allocatable, **more}, capacity={**status.capacity, **more})
 

@@ -31,7 +31,7 @@ class WantedNodes(msgspec.Struct, frozen=True, kw_only=True, rename="camel", for
     zone: str = ""
 
     def find(self, world: World) -> list[Node]:
-        """Return the nodes; raise QuestionError if there is none such."""
+        """Return the nodes; raise QuestionError if a name, or the labels and the zone, are those of none."""
         named = [node_of(world, name) for name in dict.fromkeys(self.names)]
         if not self.selector and not self.zone:
             if not named:
@@ -43,7 +43,7 @@ class WantedNodes(msgspec.Struct, frozen=True, kw_only=True, rename="camel", for
             for node in world.cache.table.nodes
             if chooses.matches(node.labels) and (not self.zone or node.labels.get(ZONE) == self.zone)
         ]
-        if not found and not named:
+        if not found:
             raise QuestionError(f"no node has {self._wanted()}; {self._known(world)}")
         return list({node.name: node for node in (*named, *found)}.values())
 

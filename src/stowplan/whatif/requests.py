@@ -46,12 +46,7 @@ class NodeTemplate(_Strict, frozen=True):
             raise QuestionError(f"{path}: write either like, the name of a node, or shape, a node")
         if self.shape is None:
             return node_of(world, self.like)
-        found = read_object(self.shape, f"{path}.shape")
-        if not isinstance(found, Node):
-            raise QuestionError(f"{path}.shape: it is a {type(found).__name__}; write a Node")
-        if not found.name:
-            raise QuestionError(f"{path}.shape.metadata.name: Required value: give the node a name")
-        return found
+        return read_shape(self.shape, f"{path}.shape")
 
 
 class MoreNodes(NodeTemplate, frozen=True):
@@ -199,6 +194,20 @@ def read_object(content: Any, path: str) -> Any:
         raise QuestionError(f"{path}: {error}") from None
     if isinstance(found, decode.UnknownObject):
         raise QuestionError(f"{path}: scheduling reads no {found.kind} of {found.api_version}; leave it out")
+    return found
+
+
+def read_shape(content: Any, path: str) -> Node:
+    """Decode a node that others are to be like."""
+    found = read_object(content, path)
+    if not isinstance(found, Node):
+        raise QuestionError(f"{path}: it is a {type(found).__name__}; write a Node")
+    if not found.name:
+        raise QuestionError(f"{path}.metadata.name: Required value: give the node a name")
+    if not found.status.allocatable:
+        # Most likely misspelt, for nobody would fit on it.
+        example = "{cpu: 8, pods: 110}"
+        raise QuestionError(f"{path}.status.allocatable: Required value: say what it has, such as {example}")
     return found
 
 

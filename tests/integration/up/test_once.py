@@ -161,6 +161,17 @@ def test_the_same_seed_gives_the_same_names_and_nodes(tmp_path: Path) -> None:
     assert outcome("8") != first
 
 
+def test_a_cluster_that_is_kept_goes_on_with_the_same_seed_and_gives_no_uid_twice(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        pods = "\n---\n".join(POD % (f"{name}-{number}", "10m") for number in range(40))
+        (tmp_path / f"{name}.yaml").write_text(pods, encoding="utf-8")
+    kept = ("up", "--once", "--seed", "7", "--data", "data")
+    first = run(tmp_path, *kept, "--nodes", "2", "first.yaml")
+    second = run(tmp_path, *kept, "second.yaml", "--timeout", "30")
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert "40 of 40 pending pods placed" in second.stdout
+
+
 def test_a_pod_of_higher_priority_makes_room_for_itself(tmp_path: Path) -> None:
     text = "\n---\n".join(
         (

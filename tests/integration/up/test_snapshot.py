@@ -87,7 +87,7 @@ def test_it_is_read_back_with_nobody_left_to_place(up: Up, snapshot: str) -> Non
         "Error: nothing to schedule: 5 pods in the files, none of them pending\n",
     )
     tested = run(up.folder, "test", "checks.yaml", "--snapshot", "prod.yaml")
-    assert (tested.returncode, tested.stdout) == (0, "holds  all\n1 of 1 assertion hold\n")
+    assert (tested.returncode, tested.stdout) == (0, "holds  all\n1 of 1 assertion holds\n")
     drained = run(up.folder, "whatif", "drain", "node-0001", "--from", "prod.yaml")
     assert drained.returncode == 0, drained.stdout
 

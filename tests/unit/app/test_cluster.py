@@ -501,3 +501,32 @@ def test_requests_that_add_up_to_more_than_there_are_numbers_for_fail_no_other_p
         assert isinstance(result, Chosen)
         assert result.total is not None
         assert result.total < 1000
+
+
+def test_to_choose_foresees_what_is_scheduled_next_where_chance_decides_and_leaves_chance_as_it_is() -> None:
+    asked, unasked = Cluster(seed=7), Cluster(seed=7)
+    for cluster in (asked, unasked):
+        cluster.add_all(make_node(f"node-{number}").capacity(cpu=4, pods=10).build() for number in range(20))
+    for number in range(10):
+        pod = make_pod(f"web-{number}").requests(cpu="1m").build()
+        foreseen = [asked.choose(pod).node_name for _ in range(3)]
+        assert foreseen == [asked.schedule(pod).node_name] * 3 == [unasked.schedule(pod).node_name] * 3
+
+
+def test_a_cluster_says_how_large_it_is_and_a_held_pod_who_it_is() -> None:
+    cluster = Cluster()
+    assert repr(cluster) == "Cluster(nodes: 0, pods with a node: 0)"
+    cluster.add(make_node("a").capacity(cpu=4).build())
+    cluster.add(make_pod("web").on("a").build())
+    assert repr(cluster) == "Cluster(nodes: 1, pods with a node: 1)"
+    held = cluster.schedule(make_pod("late").gate("example.com/data").build())
+    assert repr(held) == "Gated(pod='default/late', message='waiting for scheduling gates: [example.com/data]')"
+
+
+def test_what_cannot_be_dropped_or_read_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"expected a Node, a Pod or another API object, got str; stowplan\.testing"):
+        Cluster().remove("web")
+    with pytest.raises(FileNotFoundError, match=r"none.yaml: cannot be read: No such file or directory; check the"):
+        Cluster.from_yaml(tmp_path / "none.yaml")
+    with pytest.raises(TypeError, match="expected the path or the text of manifests, got dict; add_all takes objects"):
+        Cluster.from_yaml({"kind": "Node"})  # type: ignore[arg-type]

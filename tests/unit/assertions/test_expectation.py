@@ -366,6 +366,94 @@ def test_what_cannot_be_asked_is_refused_with_a_remedy(ask: Callable[[Cluster], 
     assert refused(lambda: ask(two_zones())) == problem
 
 
+@pytest.mark.parametrize(
+    ("ask", "problem"),
+    [
+        pytest.param(
+            lambda: lose_zone(3),  # type: ignore[arg-type]
+            "zone: Invalid value: 3: write a text",
+            id="a number for a zone",
+        ),
+        pytest.param(
+            lambda: lose_nodes(["a"]),  # type: ignore[arg-type]
+            "names: Invalid value: ['a']: write a text",
+            id="a list for a name",
+        ),
+        pytest.param(
+            lambda: add_nodes(like="a", count=1.5),  # type: ignore[arg-type]
+            "count: Invalid value: 1.5: write a whole number",
+            id="half a node",
+        ),
+        pytest.param(
+            lambda: add_nodes(like="a", count=True), "count: Invalid value: True: write a whole number", id="a bool"
+        ),
+        pytest.param(
+            lambda: add_nodes(shape={"metadata": {"name": "x"}, "status": {"allocatible": {"cpu": 4}}}),
+            "add_nodes: shape.status.allocatable: Required value: say what it has, such as {cpu: 8, pods: 110}",
+            id="a node that has nothing",
+        ),
+        pytest.param(
+            lambda: add_nodes(shape={}),
+            "add_nodes: shape.metadata.name: Required value: give the node a name",
+            id="a node without a name",
+        ),
+        pytest.param(
+            lambda: add_nodes(shape=pod("web").build()), "add_nodes: shape: it is a Pod; write a Node", id="a pod"
+        ),
+        pytest.param(
+            lambda: add_pods("job.yaml", replicas="4"),  # type: ignore[arg-type]
+            "replicas: Invalid value: '4': write a whole number",
+            id="a text",
+        ),
+    ],
+)
+def test_a_step_of_wrong_values_is_refused_where_it_is_written(ask: Callable[[], object], problem: str) -> None:
+    assert refused(ask) == problem
+
+
+@pytest.mark.parametrize(
+    ("ask", "problem"),
+    [
+        pytest.param(
+            lambda asked: asked.fits("job.yaml", replicas="4"),
+            "replicas: Invalid value: '4': write a whole number",
+            id="a text for a number",
+        ),
+        pytest.param(
+            lambda asked: asked.fits(pod("web").build()),
+            "file: expected the path of a file, got Pod; write a Pod or a workload to a file, and name that",
+            id="a pod for a file",
+        ),
+        pytest.param(
+            lambda asked: asked.fits(""),
+            "file: the path is empty; write a Pod or a workload to a file, and name that",
+            id="no path",
+        ),
+        pytest.param(
+            lambda asked: asked.survives_drain("a", batches="2"),
+            "batches: Invalid value: '2': write a whole number",
+            id="a text for batches",
+        ),
+        pytest.param(
+            lambda asked: asked.survives_drain(["a"]), "names: Invalid value: ['a']: write a text", id="a list of names"
+        ),
+        pytest.param(
+            lambda asked: asked.survives_drain("a", selector="spot"),
+            "no node has the labels spot; the labels that nodes have are: kubernetes.io/hostname,"
+            " topology.kubernetes.io/zone",
+            id="labels that no node has, beside a name",
+        ),
+        pytest.param(
+            lambda asked: asked.after(cordon("a", zone="eu-9")).all_placed(),
+            "no node has the label topology.kubernetes.io/zone=eu-9; the zones are: eu-1a, eu-1b",
+            id="a zone that is not there, beside a name",
+        ),
+    ],
+)
+def test_a_word_of_wrong_values_is_refused(ask: Callable[[Any], object], problem: str) -> None:
+    assert refused(lambda: ask(expect(two_zones()))) == problem
+
+
 def test_what_is_no_cluster_or_no_step_is_refused() -> None:
     with pytest.raises(TypeError, match=r"expected a stowplan\.Cluster, got dict; Cluster\.from_yaml reads one"):
         expect({})  # type: ignore[arg-type]

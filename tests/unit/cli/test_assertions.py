@@ -116,6 +116,20 @@ def test_one_that_cannot_be_asked_ends_with_two_and_the_others_are_asked(folder:
     ]
 
 
+def test_the_last_line_counts_those_that_could_not_be_asked(folder: Path) -> None:
+    far = "  after: [{lose_zone: mars}]\n  all_placed: shop/*\n"
+    assert run(folder, GOOD + f"- name: far away\n{far}").stdout.splitlines()[-1] == (
+        "2 of 3 assertions hold; 1 could not be asked"
+    )
+    assert run(folder, "- {name: n, all_placed: shop/*}").stdout.splitlines()[-1] == "1 of 1 assertion holds"
+
+
+def test_labels_that_no_node_has_are_told_of_beside_a_name_too(folder: Path) -> None:
+    result = run(folder, "- {name: n, survives_drain: {names: [a], selector: spot=maybe}}\n")
+    assert result.exit_code == 2
+    assert "no node has the labels spot=maybe; the labels that nodes have are: " in result.stdout
+
+
 def test_the_priority_class_of_the_snapshot_counts_for_the_pods_of_a_file(folder: Path) -> None:
     job = JOB.replace("priorityClassName: low", "priorityClassName: none")
     (folder / "job.yaml").write_text(job, encoding="utf-8")
@@ -163,8 +177,13 @@ CLAIMS = "all_placed, never_on, not_on, fits, survives_drain"
         pytest.param("- x", f"assertion 1: expected name, after and one of: {CLAIMS}", id="no mapping"),
         pytest.param("- all_placed: a/*", "assertion 1: name: Required value: say what has to hold", id="no name"),
         pytest.param(
+            "- {name: 5, all_placed: a/*}",
+            "assertion 1: name: Invalid value: 5: write a text that says what has to hold",
+            id="a number for a name",
+        ),
+        pytest.param(
             "- {name: n, al_placed: a/*}",
-            f"assertion 1 ('n'): unknown word 'al_placed'; the words are: {CLAIMS}",
+            f"assertion 1 ('n'): unknown word 'al_placed'; the words are: {CLAIMS}, name, after",
             id="an unknown word",
         ),
         pytest.param(
@@ -176,6 +195,23 @@ CLAIMS = "all_placed, never_on, not_on, fits, survives_drain"
             "- {name: n, after: [eu-1a], all_placed: a/*}",
             f"assertion 1 ('n'): after[0]: expected one of: {STEPS}, such as `- lose_zone: eu-1a`",
             id="no step",
+        ),
+        pytest.param(
+            "- {name: n, all_placed: a/*, after: }",
+            "assertion 1 ('n'): after: expected steps, such as `- lose_zone: eu-1a`, got null; leave it out for none",
+            id="steps that are not written",
+        ),
+        pytest.param(
+            "- {name: n, all_placed: a/*, after: []}",
+            "assertion 1 ('n'): after: expected steps, such as `- lose_zone: eu-1a`, got []; leave it out for none",
+            id="no steps in a list",
+        ),
+        pytest.param(
+            "- {name: n, after: [{add_nodes: {shape: {metadata: {name: x}, status: {allocatible: {cpu: 1}}}}}],"
+            " all_placed: a/*}",
+            "assertion 1 ('n'): after[0].add_nodes: add_nodes: shape.status.allocatable: Required value: say what it"
+            " has, such as {cpu: 8, pods: 110}",
+            id="a node that has nothing",
         ),
         pytest.param(
             "- {name: n}",
@@ -191,6 +227,16 @@ CLAIMS = "all_placed, never_on, not_on, fits, survives_drain"
             "- {name: n, fits: {file: x, replicas: many}}",
             "assertion 1 ('n'): fits: Expected `int | null`, got `str` - at `$.replicas`; there are: file, replicas",
             id="a wrong type",
+        ),
+        pytest.param(
+            "- {name: n, all_placed: [a/*]}",
+            "assertion 1 ('n'): all_placed: Expected `str`, got `array`; write pods alone, or a mapping of: pods",
+            id="a wrong type alone",
+        ),
+        pytest.param(
+            "- {name: n, fits: ''}",
+            "assertion 1 ('n'): fits: file: the path is empty; write a Pod or a workload to a file, and name that",
+            id="no path",
         ),
         pytest.param(
             "- {name: n, all_placed: shop}",
@@ -209,6 +255,15 @@ def test_a_file_that_cannot_be_read_is_refused_before_anything_is_asked(folder: 
     result = run(folder, text)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"Error: {folder / 'checks.yaml'}: {problem}\n"
+
+
+def test_all_that_is_wrong_in_a_file_is_told_at_once(folder: Path) -> None:
+    result = run(folder, "- {name: a}\n- {name: b, all_placed: a/*}\n- {name: c, after: [], all_placed: a/*}\n")
+    where, words = f"{folder / 'checks.yaml'}: assertion", "write exactly one; the words are"
+    assert result.stderr == (
+        f"Error: {where} 1 ('a'): 0 words are written; {words}: {CLAIMS}\n"
+        f"{where} 3 ('c'): after: expected steps, such as `- lose_zone: eu-1a`, got []; leave it out for none\n"
+    )
 
 
 def test_a_snapshot_that_is_not_there_is_bad_input(folder: Path) -> None:

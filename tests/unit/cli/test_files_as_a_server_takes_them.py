@@ -82,6 +82,21 @@ def test_a_cron_job_is_said_to_make_nothing_yet() -> None:
     assert result.stderr == f"note: -: CronJob nightly: {told}\n"
 
 
+def test_an_owner_without_its_age_is_said_to_make_again_what_it_owned() -> None:
+    owner = "{apiVersion: apps/v1, kind: ReplicaSet, name: w, uid: u-1, controller: true}"
+    owned = (
+        "{apiVersion: v1, kind: Pod, metadata: {name: w-1, uid: u-2, labels: {app: w},"
+        f" ownerReferences: [{owner}]}}, spec: {{nodeName: n1, containers: [{{name: c, image: i}}]}}}}"
+    )
+    rescued = workload("ReplicaSet", "replicas: 1, ").replace("{name: w}", "{name: w, uid: u-1}", 1)
+    result = schedule(rescued, owned)
+    assert len(placed(result)) == 1
+    assert result.stderr == (
+        "note: -: ReplicaSet w: metadata.creationTimestamp is missing: it is made anew with another uid, and what it"
+        " owned again; keep both as the server wrote them\n"
+    )
+
+
 def test_pods_that_the_server_would_not_let_a_workload_make_are_told_of() -> None:
     quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {pods: 1}}}"
     result = schedule(quota, workload("ReplicaSet", "replicas: 3, "), options=())

@@ -49,6 +49,16 @@ def test_an_object_is_created_first_and_then_changed() -> None:
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
 
 
+def test_a_new_object_never_gets_the_uid_of_one_that_was_taken_over_from_a_server_with_the_same_seed() -> None:
+    first, second = make_api(), make_api()
+    Applier(first).apply(config_map("a"))
+    copied = found(first, "ConfigMap", "default", "a")
+    Applier(second).take_over(Manifest("dump.yaml", copied))
+    Applier(second).apply(config_map("b"))
+    assert found(second, "ConfigMap", "default", "a")["metadata"]["uid"] == copied["metadata"]["uid"]
+    assert found(second, "ConfigMap", "default", "b")["metadata"]["uid"] != copied["metadata"]["uid"]
+
+
 def test_an_object_of_a_server_keeps_uid_age_and_status() -> None:
     api = make_api()
     seen = node("n", uid="u-1", creationTimestamp="2025-01-01T00:00:00Z", resourceVersion="99", managedFields=[{}])

@@ -102,6 +102,29 @@ def test_refusing(text: str | bytes, message: str) -> None:
     assert str(caught.value).startswith(message)
 
 
+def test_a_key_that_is_no_text_in_yaml_is_one_as_in_json() -> None:
+    text = "labels: {no: a, on: c, 1: d, 1.5: e, text: f}\n"
+    for repeats_keys in (False, True):
+        assert list(manifests.read(text, repeats_keys=repeats_keys)) == [
+            {"labels": {"false": "a", "true": "c", "1": "d", "1.5": "e", "text": "f"}}
+        ]
+
+
+def test_keys_that_come_to_the_same_text_are_there_twice() -> None:
+    with pytest.raises(MalformedObject, match='line 1: key "false" already set in map; write it once'):
+        list(manifests.read("labels: {no: a, off: b}\n"))
+
+
+def test_keys_that_are_drawn_in_are_texts_too() -> None:
+    (found,) = manifests.read("a: &a {no: 1}\nb: {<<: *a, 2: 2}\n")
+    assert found == {"a": {"false": 1}, "b": {"false": 1, "2": 2}}
+
+
+def test_a_key_that_json_has_no_text_for_is_refused() -> None:
+    with pytest.raises(MalformedObject, match="line 2: a key is null; put it in quotes if it is meant as a text"):
+        list(manifests.read("kind: Pod\nlabels: {~: a}\n"))
+
+
 def test_aliases_within_the_limit_are_written_out() -> None:
     text = "apiVersion: v1\nkind: List\nitems: [" + "{metadata: &m {name: a, labels: {app: web}}}," + "{metadata: *m}]"
     assert list(manifests.read(text)) == [{"metadata": {"name": "a", "labels": {"app": "web"}}}] * 2

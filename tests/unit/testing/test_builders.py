@@ -130,3 +130,17 @@ def test_a_half_built_object_is_not_changed_by_building_on(builder: PodBuilder |
     builder.label("c", "d")
     assert builder.build() is before
     assert "c" not in before.labels
+
+
+def test_an_underscore_in_a_keyword_is_a_dash_and_in_the_name_of_a_resource_itself() -> None:
+    pod = make_pod("web").requests({"example.com/my_gpu": 1}, ephemeral_storage="1Gi").build()
+    assert set(pod.spec.containers[0].resources.requests) == {"example.com/my_gpu", "ephemeral-storage"}
+    assert set(make_node("a").capacity({"example.com/my_gpu": 1}).build().status.capacity) == {
+        "pods",
+        "example.com/my_gpu",
+    }
+
+
+def test_an_amount_that_is_none_is_named() -> None:
+    with pytest.raises(ValueError, match=r"^cpu: Invalid value: 'much': quantities must match the regular expression"):
+        make_pod("web").requests(cpu="much")

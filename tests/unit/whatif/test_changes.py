@@ -28,7 +28,6 @@ def three_nodes() -> Cluster:
         pytest.param({"zone": "x"}, ["a", "b"], id="of a zone"),
         pytest.param({"zone": "x", "selector": "disk=ssd"}, ["a"], id="of a zone, by labels: both hold"),
         pytest.param({"names": ("b",), "zone": "y"}, ["b", "c"], id="by name, and those of a zone"),
-        pytest.param({"names": ("b",), "zone": "none"}, ["b"], id="by name, where the zone has none"),
     ],
 )
 def test_nodes_are_found(wanted: dict[str, Any], names: list[str]) -> None:
@@ -45,6 +44,11 @@ LABELS = "disk, kubernetes.io/hostname, topology.kubernetes.io/zone"
         pytest.param({"names": ("d",)}, "node 'd' is not in the cluster; name one of the 3 that are", id="a name"),
         pytest.param(
             {"zone": "z"}, "no node has the label topology.kubernetes.io/zone=z; the zones are: x, y", id="a zone"
+        ),
+        pytest.param(
+            {"names": ("b",), "zone": "z"},
+            "no node has the label topology.kubernetes.io/zone=z; the zones are: x, y",
+            id="a zone beside a name",
         ),
         pytest.param(
             {"selector": "disk=tape"},

@@ -55,6 +55,8 @@ class Api:
         self.catalogue = catalogue
         self.now = now
         self._draw = draw
+        #: Of objects that were not created here; what is drawn from a seed may have been drawn from it there, too.
+        self._foreign_uids: set[str] = set()
         definitions.register_all(catalogue, store)
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object:
@@ -81,6 +83,20 @@ class Api:
         """Delete an object, or begin to; `options` is a DeleteOptions."""
         target = Target(resource, namespace, name)
         return self.remove(target, deletion.read_options(options), Options(is_trusted=True)).obj
+
+    def take_over(self, resource: Resource, obj: Object) -> None:
+        """Put in an object of another server as it was there, in place of one of ours."""
+        self.keep_uid(obj["metadata"]["uid"])
+        self.store.write(resource, obj)
+
+    def keep_uid(self, uid: str) -> None:
+        """Give no object the uid of one that was created elsewhere, or by an earlier process."""
+        self._foreign_uids.add(uid)
+
+    def _new_uid(self) -> str:
+        while (uid := metadata.make_uid(self._draw)) in self._foreign_uids:
+            pass
+        return uid
 
     def ready_new(self, target: Target, obj: Object, options: Options) -> None:
         """See to what a new object needs that depends on nothing else, in place; this may be done in a thread."""
@@ -125,7 +141,7 @@ class Api:
     def complete_new(self, target: Target, obj: Object, options: Options) -> None:
         """Give a new object that is ready what the server and the cluster give it, in place."""
         meta = obj["metadata"]
-        metadata.complete_new(meta, format_time(self.now()), self._draw)
+        metadata.complete_new(meta, format_time(self.now()), self._new_uid())
         self._name(target, meta)
         parts.count_generation(target.resource, obj, None)
         chain.credit(target.resource, obj, options.requester)

@@ -84,9 +84,9 @@ def clear_new(metadata: Object) -> None:
         metadata.pop(key, None)
 
 
-def complete_new(metadata: Object, creation_time: str, draw: Draw) -> None:
+def complete_new(metadata: Object, creation_time: str, uid: str) -> None:
     """Give a new object what only the server gives."""
-    metadata["uid"] = make_uid(draw)
+    metadata["uid"] = uid
     metadata["creationTimestamp"] = creation_time
 
 
