@@ -131,6 +131,18 @@ _MARK: Final = """() => {
 }"""
 
 
+@pytest.mark.parametrize("name", ["Newest decisions", "Why they wait"])
+def test_lists_that_are_drawn_anew_are_walked_with_tab(tab: Tab, name: str) -> None:
+    tab.open()
+    place = tab.page.get_by_role("group", name=name)
+    links = place.get_by_role("link")
+    expect(links.nth(2)).to_be_visible()
+    place.focus()
+    for at in range(3):
+        tab.page.keyboard.press("Tab")
+        expect(links.nth(at)).to_be_focused()
+
+
 def test_a_long_table_is_walked_with_the_arrows(tab: Tab) -> None:
     tab.open("#/?as=table")
     table = tab.page.get_by_role("grid", name="Nodes")
