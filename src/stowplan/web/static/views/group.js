@@ -43,6 +43,7 @@ function show(group, waiting, namespace, name) {
         {},
         bar(there, Math.max(1, there, group.needed), `${there} of ${Math.max(there, group.needed)} pods are there`),
         facts([
+          ["are there", `${count(there)} of ${count(Math.max(there, group.needed))}`],
           ["needed at the same time", group.needed ? count(group.needed) : ""],
           ["without a node", count(group.pending)],
           ["with a node", count(group.scheduled)],
