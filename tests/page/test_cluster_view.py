@@ -166,7 +166,7 @@ def test_the_search_finds_pods_and_nodes(tab: Tab) -> None:
     expect(tab.page.get_by_role("option").first).to_contain_text("gpu-7")
     field.press("Enter")
     expect(tab.page.locator("#content h1")).to_have_text("gpu-7")
-    field.fill("late-42")
+    field.fill("Late-42")
     option = tab.page.get_by_role("option", name="shop/late-42")
     option.click()
     expect(tab.page.locator("#content h1")).to_have_text("shop/late-42")

@@ -57,3 +57,24 @@ def test_others_have_their_turn_while_many_are_described() -> None:
             assert (len(answer.pods), turns) == (2 * AT_A_TIME + 1, 2)
 
     asyncio.run(story())
+
+
+def test_a_place_that_there_is_not_is_answered_with_those_that_there_are() -> None:
+    async def story() -> None:
+        async with world(NODE) as found:
+            assert await ask(found.source, "queue", "?place=bed") == (
+                "place: Invalid value: 'bed': Invalid enum value 'bed'; known: in flight, active, backoff,"
+                " error backoff, unschedulable, gated, incomplete, pending, gone"
+            )
+
+    asyncio.run(story())
+
+
+def test_a_part_of_a_name_may_begin_with_a_capital() -> None:
+    async def story() -> None:
+        pods = (make_pod(name).requests(cpu="9").build() for name in ("web", "db"))
+        async with world(NODE, *pods) as found:
+            answer = await ask(found.source, "queue", "?q=Web")
+            assert [one.pod for one in answer.pods] == ["default/web"]
+
+    asyncio.run(story())
