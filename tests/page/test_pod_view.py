@@ -9,6 +9,9 @@ from tests.integration.up.up_process import Up
 from tests.page import world
 from tests.page.tab import Tab
 
+_PODS = "/api/v1/namespaces/shop/pods"
+_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/shop/podgroups"
+
 
 def test_a_pod_that_fits_nowhere_says_why_and_how_many_nodes_each_filter_leaves(tab: Tab) -> None:
     tab.open("#/pods/shop/huge-0")
@@ -149,6 +152,25 @@ def test_a_group_says_who_is_missing(tab: Tab) -> None:
     assert "without a node 3" in members
     there = tab.page.get_by_role("grid", name="Members").locator("tbody a")
     assert sorted(there.all_inner_texts()) == [f"train/gang-{number}" for number in range(3)]
+
+
+def test_a_pod_for_which_there_are_nodes_but_not_for_its_group_is_not_told_to_go_to_one(tab: Tab, cluster: Up) -> None:
+    group = {"metadata": {"name": "pair"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    together = {"schedulingGroup": {"podGroupName": "pair"}}
+    assert cluster.send("POST", _GROUPS, group)[0] == 201
+    for name, cpu in (("pair-0", "1"), ("pair-1", "999")):
+        made = world.pod("shop", name, {"cpu": cpu}, **together)
+        assert cluster.send("POST", _PODS, made)[0] == 201
+    try:
+        tab.open("#/pods/shop/pair-0")
+        lead = tab.page.locator(".lead")
+        expect(lead).to_contain_text("minCount (2) cannot be satisfied: 1 scheduled, 0 remaining")
+        expect(lead).to_contain_text("It gets a node together with its group shop/pair: pod group is unschedulable")
+        expect(lead).to_contain_text("Alone, it would fit 989 nodes.")
+        expect(lead).not_to_contain_text("goes to")
+    finally:
+        for path in (f"{_PODS}/pair-0", f"{_PODS}/pair-1", f"{_GROUPS}/pair"):
+            cluster.send("DELETE", path, None)
 
 
 @pytest.mark.parametrize("address", ["#/pods/shop/none", "#/nodes/none", "#/groups/shop/none"])
