@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.integration.up.up_process import Up
 from tests.page import world
-from tests.page.tab import Tab
+from tests.page.tab import DESKTOP, Tab
 
 _PODS = "/api/v1/namespaces/shop/pods"
 _GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/shop/podgroups"
@@ -182,6 +182,27 @@ def test_what_is_not_there_is_told_to_be_so(tab: Tab, address: str) -> None:
     # The browser writes what was answered with 404 to its console.
     assert [fault for fault in tab.faults if "404" not in fault] == []
     tab.faults.clear()
+
+
+@pytest.mark.parametrize("address", ["#/pods/shop/..", "#/pods/%2e%2e/cluster", "#/nodes/."])
+def test_no_name_leads_out_of_the_path_that_is_asked_for(tab: Tab, address: str) -> None:
+    tab.open(address)
+    expect(tab.page.locator("h1")).to_have_text("There is no such page")
+
+
+def test_a_name_of_253_letters_leaves_room_for_what_is_beside_it(tab: Tab, cluster: Up) -> None:
+    name = ".".join(("a-" + 61 * "b", 63 * "c", 63 * "d", 61 * "e"))
+    assert cluster.send("POST", _PODS, world.pod("shop", name, {"cpu": "999"}))[0] == 201
+    try:
+        cluster.until(lambda: "conditions" in cluster.get(f"{_PODS}/{name}")["status"])
+        tab.open("#/nodes/general-000")
+        line = tab.panel("Refused here lately").locator("tr", has_text=name)
+        expect(line.get_by_text("Insufficient cpu")).to_be_in_viewport()
+        box = line.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= DESKTOP["width"]
+    finally:
+        cluster.send("DELETE", f"{_PODS}/{name}", None)
 
 
 def test_an_address_of_no_view_leads_to_the_cluster(tab: Tab) -> None:
