@@ -154,6 +154,26 @@ def test_a_group_says_who_is_missing(tab: Tab) -> None:
     assert sorted(there.all_inner_texts()) == [f"train/gang-{number}" for number in range(3)]
 
 
+def test_a_group_is_shown_as_it_is_now(tab: Tab, cluster: Up) -> None:
+    group = {"metadata": {"name": "grows"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    first, second = (
+        world.pod("shop", f"grows-{number}", {"cpu": "250m"}, schedulingGroup={"podGroupName": "grows"})
+        for number in range(2)
+    )
+    assert cluster.send("POST", _GROUPS, group)[0] == 201
+    assert cluster.send("POST", _PODS, first)[0] == 201
+    try:
+        tab.open("#/groups/shop/grows")
+        lead = tab.page.locator(".lead")
+        expect(lead).to_contain_text("It is not tried before 2 of its pods are there.")
+        assert cluster.send("POST", _PODS, second)[0] == 201
+        expect(lead).to_contain_text("It is placed: all 2 pods of it have a node.")
+    finally:
+        tab.open("#/queue")
+        for path in (f"{_PODS}/grows-0", f"{_PODS}/grows-1", f"{_GROUPS}/grows"):
+            cluster.send("DELETE", path, None)
+
+
 def test_a_pod_for_which_there_are_nodes_but_not_for_its_group_is_not_told_to_go_to_one(tab: Tab, cluster: Up) -> None:
     group = {"metadata": {"name": "pair"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
     together = {"schedulingGroup": {"podGroupName": "pair"}}

@@ -58,7 +58,8 @@ export function clock(text) {
 export const secondsBetween = (from, to) => (new Date(to) - new Date(from)) / 1000 + (micros(to) - micros(from)) / 1e6;
 
 /** Return the microseconds within its millisecond, which a Date leaves out. */
-const micros = (moment) => Number(/\.\d{3}(\d{1,3})/.exec(moment)?.[1].padEnd(3, "0") ?? 0);
+const micros = (moment) =>
+  typeof moment === "string" ? Number(/\.\d{3}(\d{1,3})/.exec(moment)?.[1].padEnd(3, "0") ?? 0) : 0;
 
 /** Write a number that may be fractional, in three digits. */
 export const rough = (number) => short.format(number);
