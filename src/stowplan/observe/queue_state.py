@@ -139,9 +139,12 @@ class QueueView:
         return _excerpt(found, first)
 
     def longest(self, most: int) -> QueueExcerpt:
-        """Count the pods that wait, and return those that wait longest, wherever they do."""
+        """Count the pods that wait, and return those that wait longest, among them the first of each place."""
         found = self._by_place(self.entries())
-        return _excerpt(found, heapq.nsmallest(most, chain.from_iterable(found.values()), key=_waiting_since))
+        first = [min(there, key=_waiting_since) for there in found.values()]
+        longest = heapq.nsmallest(most, chain.from_iterable(found.values()), key=_waiting_since)
+        told = list(dict.fromkeys((*first, *longest)))[:most]
+        return _excerpt(found, sorted(told, key=_waiting_since))
 
     @staticmethod
     def _by_place(entries: Iterable[QueuedPod]) -> dict[Place, list[QueuedPod]]:
