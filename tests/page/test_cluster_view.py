@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.integration.up.up_process import Up
@@ -74,6 +75,15 @@ _COLOURS: Final = """() => {
   stage.dispatchEvent(new PointerEvent("pointerleave"));
   return found;
 }"""
+
+
+@pytest.mark.parametrize(
+    "address", ["#/?measure=constructor", "#/?as=table&measure=__proto__", "#/try?ask=constructor"]
+)
+def test_an_address_that_asks_for_what_every_object_has_is_nothing_special(tab: Tab, address: str) -> None:
+    tab.open(address)
+    # The tab of every test ends with a look at what went wrong in it.
+    expect(tab.page.get_by_role("alert")).to_have_count(0)
 
 
 def test_nodes_are_grouped_by_a_label(tab: Tab) -> None:
@@ -166,7 +176,7 @@ def test_the_search_finds_pods_and_nodes(tab: Tab) -> None:
     expect(tab.page.get_by_role("option").first).to_contain_text("gpu-7")
     field.press("Enter")
     expect(tab.page.locator("#content h1")).to_have_text("gpu-7")
-    field.fill("late-42")
+    field.fill("Late-42")
     option = tab.page.get_by_role("option", name="shop/late-42")
     option.click()
     expect(tab.page.locator("#content h1")).to_have_text("shop/late-42")

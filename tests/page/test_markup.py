@@ -21,7 +21,8 @@ from tests.page.tab import Tab
 
 #: What decides how something is shown, or is looked up by the page: it would not work if these were others.
 _KEPT: Final = frozenset(
-    ("at", "now", "startedAt", "endedAt", "since", "nextTryAt", "outcome", "place", "id", "status", "startTime")
+    ("at", "now", "startedAt", "endedAt", "since", "waitingSince", "nextTryAt")
+    + ("outcome", "place", "id", "status", "startTime")
 )
 VIEWS: Final = {
     "cluster": "#/",

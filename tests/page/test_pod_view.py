@@ -7,7 +7,10 @@ from playwright.sync_api import expect
 
 from tests.integration.up.up_process import Up
 from tests.page import world
-from tests.page.tab import Tab
+from tests.page.tab import DESKTOP, Tab
+
+_PODS = "/api/v1/namespaces/shop/pods"
+_GROUPS = "/apis/scheduling.k8s.io/v1beta1/namespaces/shop/podgroups"
 
 
 def test_a_pod_that_fits_nowhere_says_why_and_how_many_nodes_each_filter_leaves(tab: Tab) -> None:
@@ -151,6 +154,45 @@ def test_a_group_says_who_is_missing(tab: Tab) -> None:
     assert sorted(there.all_inner_texts()) == [f"train/gang-{number}" for number in range(3)]
 
 
+def test_a_group_is_shown_as_it_is_now(tab: Tab, cluster: Up) -> None:
+    group = {"metadata": {"name": "grows"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    first, second = (
+        world.pod("shop", f"grows-{number}", {"cpu": "250m"}, schedulingGroup={"podGroupName": "grows"})
+        for number in range(2)
+    )
+    assert cluster.send("POST", _GROUPS, group)[0] == 201
+    assert cluster.send("POST", _PODS, first)[0] == 201
+    try:
+        tab.open("#/groups/shop/grows")
+        lead = tab.page.locator(".lead")
+        expect(lead).to_contain_text("It is not tried before 2 of its pods are there.")
+        assert cluster.send("POST", _PODS, second)[0] == 201
+        expect(lead).to_contain_text("It is placed: all 2 pods of it have a node.")
+    finally:
+        tab.open("#/queue")
+        for path in (f"{_PODS}/grows-0", f"{_PODS}/grows-1", f"{_GROUPS}/grows"):
+            cluster.send("DELETE", path, None)
+
+
+def test_a_pod_for_which_there_are_nodes_but_not_for_its_group_is_not_told_to_go_to_one(tab: Tab, cluster: Up) -> None:
+    group = {"metadata": {"name": "pair"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}}
+    together = {"schedulingGroup": {"podGroupName": "pair"}}
+    assert cluster.send("POST", _GROUPS, group)[0] == 201
+    for name, cpu in (("pair-0", "1"), ("pair-1", "999")):
+        made = world.pod("shop", name, {"cpu": cpu}, **together)
+        assert cluster.send("POST", _PODS, made)[0] == 201
+    try:
+        tab.open("#/pods/shop/pair-0")
+        lead = tab.page.locator(".lead")
+        expect(lead).to_contain_text("minCount (2) cannot be satisfied: 1 scheduled, 0 remaining")
+        expect(lead).to_contain_text("It gets a node together with its group shop/pair: pod group is unschedulable")
+        expect(lead).to_contain_text("Alone, it would fit 989 nodes.")
+        expect(lead).not_to_contain_text("goes to")
+    finally:
+        for path in (f"{_PODS}/pair-0", f"{_PODS}/pair-1", f"{_GROUPS}/pair"):
+            cluster.send("DELETE", path, None)
+
+
 @pytest.mark.parametrize("address", ["#/pods/shop/none", "#/nodes/none", "#/groups/shop/none"])
 def test_what_is_not_there_is_told_to_be_so(tab: Tab, address: str) -> None:
     tab.open(address)
@@ -160,6 +202,27 @@ def test_what_is_not_there_is_told_to_be_so(tab: Tab, address: str) -> None:
     # The browser writes what was answered with 404 to its console.
     assert [fault for fault in tab.faults if "404" not in fault] == []
     tab.faults.clear()
+
+
+@pytest.mark.parametrize("address", ["#/pods/shop/..", "#/pods/%2e%2e/cluster", "#/nodes/."])
+def test_no_name_leads_out_of_the_path_that_is_asked_for(tab: Tab, address: str) -> None:
+    tab.open(address)
+    expect(tab.page.locator("h1")).to_have_text("There is no such page")
+
+
+def test_a_name_of_253_letters_leaves_room_for_what_is_beside_it(tab: Tab, cluster: Up) -> None:
+    name = ".".join(("a-" + 61 * "b", 63 * "c", 63 * "d", 61 * "e"))
+    assert cluster.send("POST", _PODS, world.pod("shop", name, {"cpu": "999"}))[0] == 201
+    try:
+        cluster.until(lambda: "conditions" in cluster.get(f"{_PODS}/{name}")["status"])
+        tab.open("#/nodes/general-000")
+        line = tab.panel("Refused here lately").locator("tr", has_text=name)
+        expect(line.get_by_text("Insufficient cpu")).to_be_in_viewport()
+        box = line.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= DESKTOP["width"]
+    finally:
+        cluster.send("DELETE", f"{_PODS}/{name}", None)
 
 
 def test_an_address_of_no_view_leads_to_the_cluster(tab: Tab) -> None:

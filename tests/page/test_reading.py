@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 from typing import Any, Final
 from urllib.parse import quote
@@ -131,6 +132,18 @@ _MARK: Final = """() => {
 }"""
 
 
+@pytest.mark.parametrize("name", ["Newest decisions", "Why they wait"])
+def test_lists_that_are_drawn_anew_are_walked_with_tab(tab: Tab, name: str) -> None:
+    tab.open()
+    place = tab.page.get_by_role("group", name=name)
+    links = place.get_by_role("link")
+    expect(links.nth(2)).to_be_visible()
+    place.focus()
+    for at in range(3):
+        tab.page.keyboard.press("Tab")
+        expect(links.nth(at)).to_be_focused()
+
+
 def test_a_long_table_is_walked_with_the_arrows(tab: Tab) -> None:
     tab.open("#/?as=table")
     table = tab.page.get_by_role("grid", name="Nodes")
@@ -150,6 +163,21 @@ def test_a_long_table_is_walked_with_the_arrows(tab: Tab) -> None:
     tab.page.keyboard.press("Control+End")
     tab.page.keyboard.press("Enter")
     expect(tab.page.locator("#content h1")).to_have_text("gpu-9")
+
+
+def test_a_moment_of_another_day_has_its_day_and_a_short_while_its_microseconds(tab: Tab) -> None:
+    tab.open()
+    said = tab.page.evaluate(
+        """() => import('/page/format.js').then(({ clock, secondsBetween, span }) => [
+          clock(new Date()),
+          clock(new Date(2026, 0, 31, 7, 5, 9)),
+          span(secondsBetween("2026-01-02T03:04:05.000900Z", "2026-01-02T03:04:05.001274Z")),
+          span(secondsBetween("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.0012Z")),
+          span(secondsBetween(new Date(1000), new Date(4000))),
+        ])"""
+    )
+    assert re.fullmatch(r"\d\d:\d\d:\d\d", said[0])
+    assert said[1:] == ["2026-01-31 07:05:09", "374 µs", "1.2 ms", "3 s"]
 
 
 def test_the_first_tab_skips_to_the_content(tab: Tab) -> None:

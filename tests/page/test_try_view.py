@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from playwright.sync_api import expect
 
+from stowplan.embedded.types import release
+from stowplan.embedded.types.schema import Schema
 from tests.integration.up.up_process import Up, run
 from tests.page.tab import Tab
 
@@ -158,6 +161,40 @@ def test_a_manifest_that_cannot_be_read_is_refused_with_its_line(tab: Tab) -> No
     tab.page.locator("#manifest").fill("kind: Pod\nspec:\n   - a\n  - b\n")
     tab.page.get_by_role("button", name="Ask", exact=True).click()
     expect(tab.page.get_by_role("alert")).to_contain_text("line 4")
+
+
+@pytest.mark.parametrize(
+    ("written", "instead", "said"),
+    [
+        pytest.param("nodeSelector", "nodeSelectr", "spec.nodeSelectr: a pod has no such field", id="of the pod"),
+        pytest.param(
+            "requests", "request", "spec.containers[0].resources.request: a pod has no such field", id="of a container"
+        ),
+        pytest.param("containers", "initContainers", "spec.containers: a pod needs a container", id="no container"),
+    ],
+)
+def test_a_misspelt_field_is_not_passed_over(tab: Tab, written: str, instead: str, said: str) -> None:
+    tab.open("#/try?ask=fits")
+    tab.page.locator("#manifest").fill(_FITS.replace(written, instead))
+    tab.page.get_by_role("button", name="Ask", exact=True).click()
+    expect(tab.page.get_by_role("alert")).to_contain_text(said)
+
+
+def test_the_fields_of_a_pod_are_those_of_the_releases(tab: Tab) -> None:
+    tab.open("#/try")
+    known = tab.page.evaluate("import('/page/pod_fields.js').then((file) => file.POD)")
+    releases = [release.type_named("io.k8s.api.core.v1.Pod", name) for name in ("1.36", "1.37")]
+    assert list(_other_fields(known, releases, "")) == []
+
+
+def _other_fields(known: dict[str, Any], releases: list[Schema], path: str) -> Iterator[str]:
+    """Tell fields that only one side knows, of the types that the page looks into."""
+    there = {name for one in releases for name in one.fields}
+    yield from (f"{path}{name}" for name in there ^ known.keys())
+    for name, within in known.items():
+        if within is not None:
+            inner = [one.fields[name] for one in releases if name in one.fields]
+            yield from _other_fields(within, [one.items or one for one in inner], f"{path}{name}.")
 
 
 def test_nothing_is_created_by_asking(tab: Tab, cluster: Up) -> None:

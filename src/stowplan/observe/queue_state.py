@@ -63,7 +63,10 @@ class Waiting(msgspec.Struct, frozen=True, rename="camel"):
     profile: str
     priority: int
     place: str
+    #: Since when it is in this place.
     since_ns: int
+    #: Since when it waits in all: an attempt does not make it younger.
+    waiting_since_ns: int
     attempts: int
     #: The plugins that refused it in its last attempt, that gate it, or that hold it in Permit.
     rejected_by: tuple[str, ...]
@@ -136,9 +139,12 @@ class QueueView:
         return _excerpt(found, first)
 
     def longest(self, most: int) -> QueueExcerpt:
-        """Count the pods that wait, and return those that wait longest, wherever they do."""
+        """Count the pods that wait, and return those that wait longest, among them the first of each place."""
         found = self._by_place(self.entries())
-        return _excerpt(found, heapq.nsmallest(most, chain.from_iterable(found.values()), key=_QUEUED_AT))
+        first = [min(there, key=_waiting_since) for there in found.values()]
+        longest = heapq.nsmallest(most, chain.from_iterable(found.values()), key=_waiting_since)
+        told = list(dict.fromkeys((*first, *longest)))[:most]
+        return _excerpt(found, sorted(told, key=_waiting_since))
 
     @staticmethod
     def _by_place(entries: Iterable[QueuedPod]) -> dict[Place, list[QueuedPod]]:
@@ -172,6 +178,7 @@ class QueueView:
             priority=pod.priority,
             place=entry.where.value,
             since_ns=_since(entry.where)(entry),
+            waiting_since_ns=_waiting_since(entry),
             attempts=entry.attempts,
             rejected_by=rejectors,
             message=tries[-1].message if tries else "",
@@ -198,7 +205,7 @@ class QueueView:
                 return "when its turn comes", None
             case Place.INCOMPLETE:
                 why = self.queue.groups.why_incomplete(entry.pod) if self.queue.groups is not None else ""
-                return f"when its pod group, and every group that is a part of, is there ({why})", None
+                return f"when its pod group, and every group that it is a part of, is there ({why})", None
             case Place.PENDING:
                 return "with its pod group, which is being tried", None
             case Place.GATED:
@@ -235,6 +242,10 @@ def _excerpt(found: Mapping[Place, Sequence[QueuedPod]], entries: Sequence[Queue
 def _since(place: Place) -> Callable[[QueuedPod], int]:
     """Return what tells since when a pod is in a place."""
     return _TAKEN_AT if place is Place.IN_FLIGHT else _QUEUED_AT
+
+
+def _waiting_since(entry: QueuedPod) -> int:
+    return entry.ready_at_ns or entry.queued_at_ns
 
 
 def spell(awaited: Iterable[Awaited]) -> tuple[str, ...]:
@@ -285,8 +296,9 @@ def waiting_data(waiting: Waiting) -> dict[str, Any]:
     """Return a waiting pod for programs, its times as the API writes them, and the name of its group."""
     data: dict[str, Any] = msgspec.to_builtins(waiting)
     data["group"] = str(waiting.group) if waiting.group is not None else ""
-    since, at = data.pop("sinceNs"), data.pop("nextTryAtNs")
-    return {**data, "since": timestamp(since), "nextTryAt": timestamp(at) if at is not None else None}
+    since, first, at = (data.pop(name) for name in ("sinceNs", "waitingSinceNs", "nextTryAtNs"))
+    latest = timestamp(at) if at is not None else None
+    return {**data, "since": timestamp(since), "waitingSince": timestamp(first), "nextTryAt": latest}
 
 
 def timestamp(time_ns: int) -> str:

@@ -30,6 +30,8 @@ from stowplan.serving.responses import Handler
 _log = log_for(__name__)
 
 OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
+#: Whoever is known may `get` all that is below it, by the ClusterRole `system:discovery` of every cluster.
+_DISCOVERY: Final = "/api"
 
 
 class Guard:
@@ -70,7 +72,7 @@ class Guard:
         if decision.is_allowed:
             return None
         _log.v(4).info("Forbidden", URI=request.path_qs, reason=decision.reason)
-        return responses.forbidden(request, wanted, decision.reason)
+        return responses.forbidden(request, reviewed(wanted), decision.reason)
 
 
 def credentials_of(request: web.Request) -> RequestCredentials:
@@ -105,14 +107,24 @@ class DelegatedAuthorizer:
             return AccessReview(True)
         if self.reviewer is None:
             return AccessReview(False)
-        user = request.user
-        key = (user.name, user.groups, user.uid, tuple(sorted(user.extra.items())), request.verb, request.path)
+        asked, user = reviewed(request), request.user
+        key = (user.name, user.groups, user.uid, tuple(sorted(user.extra.items())), asked.verb, asked.path)
         known = self._decisions.get(key)
         if known is None:
-            known = await self.reviewer.review_access(request)
+            known = await self.reviewer.review_access(asked)
             seconds = settings.allowed_seconds if known.is_allowed else settings.refused_seconds
             self._decisions.put(key, known, seconds)
         return known
+
+
+def reviewed(request: AccessRequest) -> AccessRequest:
+    """Return what the API server is asked about: of what is below `/api`, the rest of the path.
+
+    To discover the API server's own resources is everybody's right; to read what is served here is not.
+    """
+    if not request.path.startswith(f"{_DISCOVERY}/"):
+        return request
+    return msgspec.structs.replace(request, path=request.path.removeprefix(_DISCOVERY))
 
 
 def is_listed(path: str, listed: Collection[str]) -> bool:

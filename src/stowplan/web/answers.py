@@ -189,7 +189,9 @@ class QueuedPodAnswer(JsonAnswer, frozen=True):
     extenders: list[ExtenderWord]
     #: NAMESPACE/NAME of the pod group that it waits with, the root of its tree; "" if it waits alone.
     group: str
+    #: Since when it is in its place, and since when it waits in all, through all its attempts.
     since: str
+    waiting_since: str
     next_try_at: str | None
 
 

@@ -41,7 +41,7 @@ class NodesQuery(Query, frozen=True):
 class QueueQuery(Query, frozen=True):
     place: Place | msgspec.UnsetType = msgspec.UNSET
     namespace: str = ""
-    #: A part of NAMESPACE/NAME.
+    #: A part of NAMESPACE/NAME, in which all letters are small.
     q: str = ""
     limit: Limit = 200
 
@@ -94,12 +94,14 @@ async def queue(source: Source, asked: Asked) -> QueueAnswer:
     if query.place is msgspec.UNSET and not query.namespace and not query.q:
         return await queue_answers.soonest(view, query.limit, None)
 
+    part = query.q.lower()
+
     def is_wanted(entry: QueuedPod) -> bool:
         pod = entry.pod
         return (
             (query.place is msgspec.UNSET or entry.where is query.place)
             and query.namespace in ("", pod.namespace)
-            and query.q in pod.key
+            and part in pod.key
         )
 
     return await queue_answers.soonest(view, query.limit, is_wanted)

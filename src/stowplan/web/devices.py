@@ -43,6 +43,10 @@ class DeviceColumns:
         names = self._cache.table.names()
         return [self._has[name] for name in names], [self._taken[name] for name in names]
 
+    def of(self, node: str) -> tuple[int, int]:
+        """Return how many one node has, and how many of them are taken."""
+        return self._has[node], self._taken[node]
+
     def bring_up(self, journal: Journal) -> None:
         """Take over what has changed, and mark the rows of which more or less is taken."""
         objects = self._cache.objects

@@ -136,6 +136,11 @@ class NodeColumns:
         unschedulable = [self._unschedulable[row] for row in listed]
         return RowsAnswer(self.revision, listed, requested, status, unschedulable)
 
+    def devices_of(self, node: str) -> tuple[int, int]:
+        """Return how many devices a node has, and how many of them are taken."""
+        self.bring_up()
+        return self._devices.of(node)
+
     def grouped(self, label: str) -> int:
         """Return what grows when a node gets another value of a label."""
         return self._label(label).revision if label else 0

@@ -23,6 +23,7 @@ from stowplan.web.answers import (
     PodOnNode,
     ShapeOnNode,
 )
+from stowplan.web.devices import DEVICES
 from stowplan.web.group_questions import group_of
 from stowplan.web.pod_questions import MOST_AT_ONCE
 from stowplan.web.questions import Asked
@@ -62,6 +63,7 @@ class _Question:
     def answer(self) -> NodeAnswer:
         found: Node = self._table.nodes[self._row]
         (usage,) = node_usage(self._source.cache, lambda one: one is found)
+        has, taken = self._source.columns.devices_of(self._name)
         return NodeAnswer(
             name=self._name,
             status=usage.status,
@@ -70,8 +72,8 @@ class _Question:
             conditions=[
                 ConditionAnswer(one.type, one.status, one.reason, one.message) for one in found.status.conditions
             ],
-            allocatable=dict(usage.allocatable),
-            requested=dict(usage.requested),
+            allocatable=dict(usage.allocatable) | ({DEVICES: has} if has else {}),
+            requested=dict(usage.requested) | ({DEVICES: taken} if has else {}),
             pods=[self._pod(placed) for placed in self._source.cache.by_importance(self._name)],
             fragmentation=self._fragmentation(usage),
             refused_lately=refused_lately.words_against(self._source, self._row),

@@ -41,14 +41,15 @@ Form = Callable[[Explanation, PodHistory], JsonAnswer]
 
 
 class PodsQuery(Query, frozen=True):
-    #: A part of NAMESPACE/NAME.
+    #: A part of NAMESPACE/NAME, in which all letters are small.
     q: str = ""
     limit: Limit = 200
 
 
 async def pods(source: Source, asked: Asked) -> PodsAnswer:
     known = source.replica.watching.by_key("Pod")
-    found = [key for key in known if asked.query.q in key]
+    part = asked.query.q.lower()
+    found = [key for key in known if part in key]
     return PodsAnswer(len(found), [_line(source, known[key]) for key in heapq.nsmallest(asked.query.limit, found)])
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from aiohttp import web
-from msgspec import Meta
+from msgspec import Meta, inspect
 
 from stowplan.app.question_bodies import BodyError
 from stowplan.app.what_if_page import BusyError
@@ -157,7 +157,16 @@ def _read_query(request: web.Request, kind: type[Query]) -> Query:
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$.")
         name = path.rstrip("`")
-        raise BadQueryError(f"{name}: Invalid value: {given.get(name, '')!r}: {text}") from None
+        raise BadQueryError(f"{name}: Invalid value: {given.get(name, '')!r}: {text}{_choices(kind, name)}") from None
+
+
+def _choices(kind: type[Query], name: str) -> str:
+    """Say what a parameter may be that is one of a few words."""
+    fields = {field.encode_name: field.type for field in inspect.type_info(kind).fields}  # type: ignore[attr-defined]
+    wanted = fields[name]
+    types = wanted.types if isinstance(wanted, inspect.UnionType) else (wanted,)
+    words = [member.value for one in types if isinstance(one, inspect.EnumType) for member in one.cls]
+    return f"; known: {', '.join(words)}" if words else ""
 
 
 def _refuse_foreign_page(request: web.Request) -> web.Response | None:

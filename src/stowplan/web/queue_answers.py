@@ -60,5 +60,6 @@ def queued_pod(waiting: Waiting) -> QueuedPodAnswer:
         extenders=[ExtenderWord(said.extender, said.verb, said.said) for said in waiting.extenders],
         group=path_of(waiting.group) if waiting.group is not None else "",
         since=timestamp(waiting.since_ns),
+        waiting_since=timestamp(waiting.waiting_since_ns),
         next_try_at=timestamp(at_ns) if at_ns is not None else None,
     )

@@ -41,7 +41,7 @@ def is_ready(server: str) -> bool:
 @pytest.fixture(scope="module")
 def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     folder = tmp_path_factory.mktemp("run")
-    with running(folder, "--nodes", "2", "--without", "scheduler") as cluster:
+    with running(folder, "--nodes", "2", "--without", "scheduler", "--authorization", "rbac") as cluster:
         yield cluster
 
 
@@ -60,6 +60,31 @@ def test_who_may_ask_is_answered_but_not_for_a_page_of_somebody_else(up: Up) -> 
         assert fetch(cluster, Origin="https://evil.example")[0] == 403
         assert fetch(cluster, Origin=server.replace("https", "http"))[0] == 403
         assert fetch(cluster, Sec_Fetch_Site="same-site")[0] == 403
+
+
+def test_a_token_shows_the_api_only_to_whom_a_role_lets_read_it(up: Up) -> None:
+    accounts, roles = "/api/v1/namespaces/default/serviceaccounts", "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    role = {"metadata": {"name": "page"}, "rules": [{"nonResourceURLs": ["/stowplan/v1/*"], "verbs": ["get"]}]}
+    assert up.send("POST", roles, role)[0] == 201
+    binding = {
+        "metadata": {"name": "page"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "page"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": "reader"}],
+    }
+    assert up.send("POST", roles.replace("roles", "rolebindings"), binding)[0] == 201
+    reviewers = [f"--{asks}-kubeconfig=.stowplan/kubeconfig" for asks in ("authentication", "authorization")]
+    answers = {}
+    with scheduling(up, up.folder, "--page", *reviewers) as server:
+        for name in ("reader", "somebody"):
+            assert up.send("POST", accounts, {"metadata": {"name": name}})[0] == 201
+            code, token = up.send("POST", f"{accounts}/{name}/token", {})
+            assert code == 201
+            by_token = f"Bearer {token['status']['token']}"
+            answers[name] = fetch(f"{server}{API}/cluster", Authorization=by_token)
+    assert answers["reader"][0] == 200
+    # Who has any token may get what is below /api, by the role system:discovery.
+    assert answers["somebody"][0] == 403
+    assert b'serviceaccount:default:somebody\\" cannot get path \\"/stowplan/v1/cluster' in answers["somebody"][2]
 
 
 def test_a_manifest_is_asked_for_where_the_cluster_is(up: Up) -> None:

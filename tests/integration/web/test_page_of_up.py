@@ -206,7 +206,7 @@ def test_decisions_and_pods_are_listed(up: Up) -> None:
         ("default/small", "bound", 1),
         ("default/large", "refused", 1),
     }
-    listed: PodsAnswer = ask(up, "pods?q=large", PodsAnswer)
+    listed: PodsAnswer = ask(up, "pods?q=Large", PodsAnswer)
     assert [(one.pod, one.node, one.place) for one in listed.pods] == [("default/large", None, "unschedulable")]
 
 

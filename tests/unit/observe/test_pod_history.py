@@ -55,6 +55,7 @@ def test_a_story_says_where_a_pod_waits_and_what_became_of_its_attempts() -> Non
         priority=0,
         place="unschedulable",
         since_ns=NOON_NS,
+        waiting_since_ns=NOON_NS - 60 * SECOND,
         attempts=2,
         rejected_by=("Fit",),
         message="no room",

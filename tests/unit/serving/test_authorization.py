@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from stowplan.serving.authentication import ANONYMOUS, AccessRequest, AccessReview, UserInfo
-from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, is_listed
+from stowplan.serving.authorization import AccessSettings, DelegatedAuthorizer, is_listed, reviewed
 from tests.unit.serving.fake_reviewer import FakeReviewer
 
 ALICE = UserInfo("alice", ("dev",))
@@ -34,6 +34,18 @@ def make_reviewer() -> FakeReviewer:
 def test_a_request_is_decided(request_: AccessRequest, expected: AccessReview) -> None:
     authorizer = DelegatedAuthorizer(lambda: 0.0, reviewer=make_reviewer())
     assert asyncio.run(authorizer.decide(request_)) == expected
+
+
+def test_who_may_discover_the_api_may_not_read_what_is_served_below_it_here() -> None:
+    reviewer = make_reviewer()
+    # What `system:discovery` gives to everybody who is known.
+    reviewer.allowed |= {("alice", "get", "/api"), ("alice", "get", "/api/stowplan/v1/cluster")}
+    cluster = AccessRequest(ALICE, "get", "/api/stowplan/v1/cluster")
+    authorizer = DelegatedAuthorizer(lambda: 0.0, reviewer=reviewer)
+    assert asyncio.run(authorizer.decide(cluster)) == AccessReview(False, "no rule")
+    assert reviewed(cluster).path == "/stowplan/v1/cluster"
+    reviewer.allowed.add(("alice", "get", "/stowplan/v1/cluster"))
+    assert asyncio.run(DelegatedAuthorizer(lambda: 0.0, reviewer=reviewer).decide(cluster)) == AccessReview(True)
 
 
 def test_without_anybody_to_ask_nothing_else_is_allowed() -> None:

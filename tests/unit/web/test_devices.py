@@ -1,5 +1,7 @@
 """How many devices nodes have, and how many of them are allocated."""
 
+import asyncio
+
 from stowplan.cache.cache import Cache
 from stowplan.model.device_pool import Device, ResourcePool, ResourceSlice, ResourceSliceSpec
 from stowplan.model.dra import (
@@ -13,6 +15,8 @@ from stowplan.model.meta import NamespacedMeta, ObjectMeta
 from stowplan.table.journal import Journal
 from stowplan.testing import make_node
 from stowplan.web.devices import DeviceColumns
+from tests.unit.web.asked import ask
+from tests.unit.web.sources import world
 
 DRIVER = "gpu.example.com"
 
@@ -63,3 +67,20 @@ def test_without_slices_there_are_none_and_nothing_is_told_of_them() -> None:
     columns = DeviceColumns(Cache())
     columns.bring_up(Journal())
     assert (columns.has_any, columns.layout) == (False, 0)
+
+
+def test_a_node_tells_of_its_devices_beside_what_is_requested_of_it() -> None:
+    async def story() -> None:
+        nodes = (make_node(name).capacity(cpu="4", memory="8Gi", pods=9).build() for name in ("n0", "n1"))
+        async with world(*nodes) as found:
+            spec = ResourceSliceSpec(
+                driver=DRIVER, pool=ResourcePool(name="n1"), node_name="n1", devices=(Device(name="gpu-0"),)
+            )
+            found.source.cache.objects.put(ResourceSlice(metadata=ObjectMeta(name="n1"), spec=spec))
+            found.source.cache.objects.put(claim("a", ("n1", "gpu-0")))
+            with_devices = await ask(found.source, "nodes/{name}", name="n1")
+            assert (with_devices.allocatable["devices"], with_devices.requested["devices"]) == (1, 1)
+            without = await ask(found.source, "nodes/{name}", name="n0")
+            assert "devices" not in without.allocatable
+
+    asyncio.run(story())

@@ -117,6 +117,26 @@ def test_the_queue_is_told_when_it_changes_those_first_that_wait_longest() -> No
     asyncio.run(story())
 
 
+def test_a_pod_that_is_tried_again_does_not_wait_a_shorter_time_for_it() -> None:
+    async def story() -> None:
+        async with world(*NODES, make_pod("first").requests(cpu="9").build()) as found:
+            picture = ready(found)
+            found.pass_seconds(30)
+            found.api.create(make_pod("second").requests(cpu="20").build())
+            await found.rest()
+            found.pass_seconds(30)
+            found.api.create(make_node("kept").capacity(cpu="10", memory="8Gi", pods=9).taint("for", "others").build())
+            await found.rest()
+            (queue,) = of(picture.advance(("",)).common, "queue")
+            told = [(one["pod"], one["attempts"], one["since"], one["waitingSince"]) for one in queue["pods"]]
+            assert told == [
+                ("default/first", 2, "2026-01-02T00:01:00.000000Z", "2026-01-02T00:00:00.000000Z"),
+                ("default/second", 1, "2026-01-02T00:00:30.000000Z", "2026-01-02T00:00:30.000000Z"),
+            ]
+
+    asyncio.run(story())
+
+
 def test_a_second_that_is_over_is_told_once() -> None:
     async def story() -> None:
         async with world(*NODES) as found:

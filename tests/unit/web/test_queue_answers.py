@@ -3,7 +3,7 @@
 import asyncio
 
 from stowplan.testing import make_node, make_pod
-from stowplan.web.queue_answers import AT_A_TIME
+from stowplan.web.queue_answers import AT_A_TIME, longest
 from tests.unit.web.asked import ask
 from tests.unit.web.sources import world
 
@@ -55,5 +55,40 @@ def test_others_have_their_turn_while_many_are_described() -> None:
             answer = await ask(found.source, "queue", "?limit=1000")
             task.cancel()
             assert (len(answer.pods), turns) == (2 * AT_A_TIME + 1, 2)
+
+    asyncio.run(story())
+
+
+def test_a_place_that_there_is_not_is_answered_with_those_that_there_are() -> None:
+    async def story() -> None:
+        async with world(NODE) as found:
+            assert await ask(found.source, "queue", "?place=bed") == (
+                "place: Invalid value: 'bed': Invalid enum value 'bed'; known: in flight, active, backoff,"
+                " error backoff, unschedulable, gated, incomplete, pending, gone"
+            )
+
+    asyncio.run(story())
+
+
+def test_a_part_of_a_name_may_begin_with_a_capital() -> None:
+    async def story() -> None:
+        pods = (make_pod(name).requests(cpu="9").build() for name in ("web", "db"))
+        async with world(NODE, *pods) as found:
+            answer = await ask(found.source, "queue", "?q=Web")
+            assert [one.pod for one in answer.pods] == ["default/web"]
+
+    asyncio.run(story())
+
+
+def test_a_crowd_that_waits_longer_does_not_hide_the_other_places() -> None:
+    async def story() -> None:
+        crowd = (make_pod(f"p{number}").requests(cpu="9").build() for number in range(5))
+        async with world(NODE, *crowd) as found:
+            found.pass_seconds(7)
+            found.api.create(make_pod("gated").gate("later").build())
+            await found.rest()
+            answer = longest(found.source.inspection.view(), 3)
+            assert [one.pod for one in answer.pods] == ["default/p0", "default/p1", "default/gated"]
+            assert answer.total == 6
 
     asyncio.run(story())

@@ -1,6 +1,8 @@
 /** Asks the scheduler: JSON over HTTP, with the token of this tab where one is needed. */
 
 const ROOT = "/api/stowplan/v1/";
+/** What a role has to name for it: all that is below /api everybody may read who is known. */
+export const RIGHT = "/stowplan/v1/*";
 const TOKEN = "stowplan-token";
 
 /** What to do about an answer that is an error, by its code. */
@@ -81,7 +83,7 @@ async function once(place, query, options) {
 }
 
 function notAllowedToAsk({ code, message }) {
-  const remedy = `Reading the page goes on. What-if questions need the verb post on ${ROOT}*. The API server said: ${message}`;
+  const remedy = `Reading the page goes on. What-if questions need the verb post on ${RIGHT}. The API server said: ${message}`;
   const error = new ApiError(code, "You may read this page, but not ask what-if questions.", remedy);
   error.isOfQuestion = true;
   return error;

@@ -44,14 +44,22 @@ export function span(seconds) {
   return `${Math.floor(all / 86400)} d ${Math.floor((all % 86400) / 3600)} h`;
 }
 
-/** Write a moment by the clock of the reader. */
+/** Write a moment by the clock of the reader, with its day if that is not today. */
 export function clock(text) {
   const moment = new Date(text);
-  return Number.isNaN(moment.getTime()) ? "–" : moment.toLocaleTimeString("en-GB");
+  if (Number.isNaN(moment.getTime())) return "–";
+  const time = moment.toLocaleTimeString("en-GB");
+  const isToday = moment.toDateString() === new Date().toDateString();
+  // Of all places it is Sweden where days are written as everybody else sorts them: 2026-01-31.
+  return isToday ? time : `${moment.toLocaleDateString("sv-SE")} ${time}`;
 }
 
 /** Return the seconds between two moments. */
-export const secondsBetween = (from, to) => (new Date(to).getTime() - new Date(from).getTime()) / 1000;
+export const secondsBetween = (from, to) => (new Date(to) - new Date(from)) / 1000 + (micros(to) - micros(from)) / 1e6;
+
+/** Return the microseconds within its millisecond, which a Date leaves out. */
+const micros = (moment) =>
+  typeof moment === "string" ? Number(/\.\d{3}(\d{1,3})/.exec(moment)?.[1].padEnd(3, "0") ?? 0) : 0;
 
 /** Write a number that may be fractional, in three digits. */
 export const rough = (number) => short.format(number);

@@ -1,5 +1,6 @@
 /** Makes of a manifest what can be asked about: pods as the API server would give them back, and what comes with them. */
 
+import { unknownFields } from "./pod_fields.js";
 import { readYaml } from "./yaml/read.js";
 
 /** What the DaemonSet controller has its pods tolerate. */
@@ -60,6 +61,7 @@ export function readManifest(text, profiles) {
       throw new ManifestError("That is no manifest: write apiVersion, kind, metadata and spec.");
     }
     if (one.kind === "Pod" || (one.kind === undefined && one.spec?.containers)) {
+      check(one, "");
       pods.push({ pod: one, replicas: 1, isForEveryNode: false });
     } else if (TEMPLATES.has(one.kind)) {
       const isForEveryNode = one.kind === "DaemonSet";
@@ -74,6 +76,17 @@ export function readManifest(text, profiles) {
   );
   const found = pods.map((one) => ({ ...one, pod: admitted(one.pod, profiles, classes) }));
   return { pods: found, others, notes };
+}
+
+/** Refuse what the API server would not take for a pod, where the answer would be about something else than is meant. */
+function check(pod, path) {
+  const unknown = unknownFields(pod).map((one) => `${path}${one}`);
+  if (unknown.length) {
+    throw new ManifestError(`${unknown.join(", ")}: a pod has no such field; correct the name, or leave it out.`);
+  }
+  if (!pod.spec?.containers?.length) {
+    throw new ManifestError(`${path}spec.containers: a pod needs a container; write one.`);
+  }
 }
 
 function read(text) {
@@ -126,6 +139,7 @@ function inOrder({ apiVersion, kind, metadata, spec, status, ...rest }) {
 function ofWorkload(workload, notes) {
   const template = workload.spec?.template;
   if (!template?.spec) throw new ManifestError(`The ${workload.kind} has no spec.template.spec.`);
+  check({ metadata: template.metadata, spec: template.spec }, "spec.template.");
   const what = workload.kind === "DaemonSet" ? "the pods" : "a pod";
   notes.push(`Asked about ${what} that the ${workload.kind} ${workload.metadata?.name ?? ""} would make.`);
   const { namespace, name } = workload.metadata ?? {};

@@ -25,6 +25,8 @@ export function read(hash) {
     return null;
   }
   const view = parts[0];
+  // In the path of a request these would lead elsewhere.
+  if (names.some((name) => name === "." || name === "..")) return null;
   if (!path.startsWith("/") || NAMES[view] !== names.length) return null;
   return { view: view || "cluster", names, query: Object.fromEntries(new URLSearchParams(query)) };
 }

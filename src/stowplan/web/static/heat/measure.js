@@ -1,6 +1,6 @@
 /** What the heat map shows of each node: how much of a resource is requested, or free; by groups of a label. */
 
-import { count, share } from "../format.js";
+import { count, counted, share } from "../format.js";
 import * as ticked from "../live/ticked.js";
 import { levelOf } from "./colours.js";
 import { cell, marksOf } from "./heatmap.js";
@@ -29,7 +29,7 @@ export function groups(nodes) {
   const rows = nodes.names.map((_, row) => row);
   if (!nodes.group) return [{ title: "", rows }];
   const { values, codes } = nodes.group;
-  const found = values.map((value) => ({ title: value || "(without)", rows: [] }));
+  const found = values.map((value) => ({ title: value || "(empty)", rows: [] }));
   const without = { title: "(without)", rows: [] };
   for (const row of rows) (found[codes[row]] ?? without).rows.push(row);
   const there = [...found, without].filter((group) => group.rows.length);
@@ -43,7 +43,7 @@ export function groups(nodes) {
 /** Return a title with what is known of the group. */
 export function titleOf(nodes, block, measure, isFree) {
   const sums = total(nodes, block.rows, measure, isFree);
-  return `${block.title}   ${count(block.rows.length)} nodes   ${share(sums.part, sums.whole)}`;
+  return `${block.title}   ${counted(block.rows.length, "node")}   ${share(sums.part, sums.whole)}`;
 }
 
 /** Say in words what the picture shows. */
@@ -58,7 +58,7 @@ export function summary(nodes, measure, isFree) {
   }).length;
   const parts = [
     `${share(part, whole)} of ${measure} ${isFree ? "free" : "requested"}`,
-    full ? `${count(full)} nodes are nearly full of it` : "",
+    full ? `${counted(full, "node is", "nodes are")} nearly full of it` : "",
     cordoned ? `${count(cordoned)} cordoned` : "",
     notReady ? `${count(notReady)} not ready` : "",
   ];

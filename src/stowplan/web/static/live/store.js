@@ -96,7 +96,8 @@ const TAKES = {
   nodes(data) {
     // Nodes that come may bring labels that are new.
     if (state.nodes && state.nodes.names.length !== data.names.length) refreshSoon();
-    state.nodes = data;
+    // An address may ask for any resource: there is none called `constructor`, though every object has that.
+    state.nodes = { ...data, resources: Object.assign(Object.create(null), data.resources) };
     changedRows = null;
     tell("nodes");
   },

@@ -1,6 +1,6 @@
 /** Asks the reader for a token when the scheduler wants to know who asks. */
 
-import { keepToken, whenTokenNeeded } from "../api.js";
+import { RIGHT, keepToken, whenTokenNeeded } from "../api.js";
 import { element, setText } from "../dom.js";
 
 /** The one question that is open, for however many requests wait for it. */
@@ -51,7 +51,7 @@ function askOnce(error) {
       element(
         "p",
         { class: "note" },
-        "It is kept in this tab only, until the tab is closed. Who reads needs get and post on /api/stowplan/v1/*.",
+        `It is kept in this tab only, until the tab is closed. Who reads needs get and post on ${RIGHT}.`,
       ),
       element(
         "div",

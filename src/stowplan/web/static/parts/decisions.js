@@ -15,19 +15,28 @@ export function decisionsPanel(alive) {
   const list = element("ol", { class: "decisions" });
   const held = element("span", { class: "note" });
   const place = element("div", { class: "tall", tabindex: "0", role: "group", "aria-label": "Newest decisions" }, list);
-  let isHeld = false;
+  const holders = new Set();
   const draw = () => {
     const decisions = store.state.decisions.slice(0, SHOWN);
-    setText(held, isHeld ? "held still" : "");
-    if (isHeld) return;
+    setText(held, holders.size ? "held still" : "");
+    if (holders.size) return;
     replace(list, decisions.length ? decisions.map(line) : element("li", {}, empty("Nothing was decided yet.")));
   };
-  const hold = (holds) => () => {
-    isHeld = holds;
-    draw();
-  };
-  for (const event of ["pointerenter", "focusin"]) place.addEventListener(event, hold(true));
-  for (const event of ["pointerleave", "focusout"]) place.addEventListener(event, hold(false));
+  for (const [comes, goes] of [
+    ["pointerenter", "pointerleave"],
+    ["focusin", "focusout"],
+  ]) {
+    place.addEventListener(comes, () => {
+      holders.add(comes);
+      draw();
+    });
+    place.addEventListener(goes, ({ relatedTarget }) => {
+      // Who goes on to the next link is still in it.
+      if (place.contains(relatedTarget)) return;
+      holders.delete(comes);
+      draw();
+    });
+  }
   const end = store.on("decisions", draw);
   alive.addEventListener("abort", end);
   draw();

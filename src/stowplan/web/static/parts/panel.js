@@ -2,6 +2,9 @@
 
 import { element } from "../dom.js";
 
+/** Values with more letters have a line of their own. */
+const LONG = 24;
+
 let made = 0;
 
 /** A part of a view with a heading of its own. */
@@ -62,7 +65,9 @@ export function facts(pairs) {
   return element(
     "dl",
     { class: "facts" },
-    given.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
+    given.map(([name, value]) =>
+      element("div", { class: value.length > LONG ? "long" : null }, element("dt", {}, name), element("dd", {}, value)),
+    ),
   );
 }
 

@@ -12,7 +12,7 @@ let made = 0;
  */
 
 /**
- * Make a field.
+ * Make a field. What it suggests are names, which Kubernetes has in small letters only.
  * @param {{label: string, placeholder: string, find: (text: string) => Suggestion[]|Promise<Suggestion[]>,
  *          onChoice: (value: any) => void, none: string}} options
  */
@@ -36,6 +36,7 @@ export function suggest(options) {
     "aria-autocomplete": "list",
     autocomplete: "off",
     spellcheck: "false",
+    autocapitalize: "off",
   });
   const shown = { items: [], at: -1, asked: 0 };
 
@@ -59,7 +60,7 @@ export function suggest(options) {
   };
   const refresh = async () => {
     const asked = (shown.asked += 1);
-    const items = await options.find(field.value.trim());
+    const items = await options.find(field.value.trim().toLowerCase());
     if (asked !== shown.asked || document.activeElement !== field) return;
     shown.items = items;
     const lines = items.map((item, at) =>

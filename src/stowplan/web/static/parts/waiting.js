@@ -117,8 +117,8 @@ function line(pods, isAll) {
   );
 }
 
-/** Return how long a pod waits, in seconds. */
-export const ageOf = (pod) => Math.max(0, secondsBetween(pod.since, store.now()));
+/** Return how long a pod waits in all, in seconds. */
+export const ageOf = (pod) => Math.max(0, secondsBetween(pod.waitingSince, store.now()));
 
 /** Say in short why a pod waits. */
 export function reasonOf(pod) {

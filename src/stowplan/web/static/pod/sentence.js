@@ -2,7 +2,7 @@
 
 import { element, joined } from "../dom.js";
 import { count, counted, signed } from "../format.js";
-import { nodeLink } from "../routes.js";
+import { groupLink, nodeLink } from "../routes.js";
 
 const MOST_NAMED = 3;
 
@@ -13,6 +13,7 @@ export function sentence(pod) {
   if (found.gate) return [`It is held back by ${found.gate.plugin}: ${found.gate.reasons.join(", ")}.`];
   if (found.failed) return [`It could not be decided: ${found.message}`];
   if (!found.best.length) return nowhere(found);
+  if (pod.queue?.group) return withItsGroup(pod.queue, found);
   return pod.isPlaced && pod.node ? placed(pod, found) : goes(pod, found);
 }
 
@@ -28,6 +29,14 @@ export function leads(found, first, second) {
 function nowhere(found) {
   const room = found.makingRoom && !found.preemption ? ` ${found.makingRoom}` : "";
   return [element("b", {}, "It fits no node: "), `${found.message}${room}`];
+}
+
+/** A node for it alone is not enough: whether there are nodes for the others is what its group says. */
+function withItsGroup(queue, found) {
+  const group = element("a", { href: groupLink(queue.group) }, queue.group);
+  const said = queue.message ? `: ${queue.message}` : "";
+  const alone = ` Alone, it would fit ${counted(found.feasibleNodes, "node")}.`;
+  return [element("b", {}, "It gets a node together with its group ", group), `${said.replace(/\.?$/, ".")}${alone}`];
 }
 
 function goes(pod, found) {

@@ -4,23 +4,63 @@ import * as api from "../api.js";
 import { element, joined } from "../dom.js";
 import { count, counted, span } from "../format.js";
 import { grid } from "../grid.js";
+import * as store from "../live/store.js";
 import { bar } from "../parts/bars.js";
+import { renew } from "../parts/following.js";
 import { awaited, empty } from "../parts/notice.js";
 import { facts, panel, table, tag } from "../parts/panel.js";
 import { ageOf, reasonOf } from "../parts/waiting.js";
 import { nodeLink, podLink } from "../routes.js";
 
 const MOST_ASKED = 10_000;
+const LOOK_EVERY_MS = 1000;
+/** The group is tried for an answer, and the scheduler has better things to do: so many times as long nobody asks. */
+const REST_FACTOR = 30;
 
 export function open(route, alive) {
   const [namespace, name] = route.names;
+  const about = () => ask(namespace, name, alive);
+  const shown = ([group, queue]) => show(group, queue.pods, namespace, name);
   return awaited(
     alive,
     `Asking about the group ${namespace}/${name}`,
-    () => ask(namespace, name, alive),
-    ([group, queue]) => show(group, queue.pods, namespace, name),
+    about,
+    (found) => followed(found, about, shown, alive),
     `${namespace}/${name}`,
   );
+}
+
+/** Show a group, and again after something has changed in the queue or on the nodes. */
+function followed(found, about, shown, alive) {
+  const gone = element("p", { class: "paused", role: "status", hidden: true }, "It was deleted. This is how it was.");
+  const place = element("div", { class: "awaited" }, shown(found));
+  let last = JSON.stringify(found);
+  let isDue = false;
+  let restsUntil = 0;
+  const again = async () => {
+    const began = performance.now();
+    isDue = false;
+    restsUntil = Infinity;
+    try {
+      const now = await about();
+      const text = JSON.stringify(now);
+      gone.hidden = true;
+      if (text !== last) renew(place, shown(now));
+      last = text;
+    } catch (error) {
+      if (error.code === 404) gone.hidden = false;
+    }
+    restsUntil = performance.now() + REST_FACTOR * (performance.now() - began);
+  };
+  const ends = ["queue", "nodes"].map((topic) => store.on(topic, () => (isDue = true)));
+  const timer = setInterval(() => {
+    if (isDue && !document.hidden && performance.now() >= restsUntil) again();
+  }, LOOK_EVERY_MS);
+  alive.addEventListener("abort", () => {
+    ends.forEach((end) => end());
+    clearInterval(timer);
+  });
+  return [gone, place];
 }
 
 /** Ask what is to be said of the group, and why pods wait. */
@@ -43,6 +83,7 @@ function show(group, waiting, namespace, name) {
         {},
         bar(there, Math.max(1, there, group.needed), `${there} of ${Math.max(there, group.needed)} pods are there`),
         facts([
+          ["are there", `${count(there)} of ${count(Math.max(there, group.needed))}`],
           ["needed at the same time", group.needed ? count(group.needed) : ""],
           ["without a node", count(group.pending)],
           ["with a node", count(group.scheduled)],

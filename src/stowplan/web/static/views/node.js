@@ -165,7 +165,7 @@ function podsPanel(pods) {
     },
     {
       title: "Started",
-      width: 120,
+      width: 170,
       value: (pod) => pod.startedAt,
       cell: (pod) => (pod.startedAt ? clock(pod.startedAt) : "not yet"),
     },

@@ -15,7 +15,7 @@ const QUESTIONS = {
 };
 
 export function open(route, alive) {
-  const asked = route.query.ask in QUESTIONS ? route.query.ask : "fits";
+  const asked = Object.hasOwn(QUESTIONS, route.query.ask) ? route.query.ask : "fits";
   const place = element("div", {});
   const tabs = element(
     "nav",
