@@ -19,7 +19,7 @@ import yaml
 Object = dict[str, Any]
 
 _FOLDER: Final = Path(__file__).parent
-_AREAS: Final = ("access", "network", "settings", "workloads")
+_AREAS: Final = ("access", "network", "running", "settings", "volumes", "workloads")
 #: How complaints begin, and what programs are told of each.
 _REASONS: Final = {
     "Duplicate value": "FieldValueDuplicate",
