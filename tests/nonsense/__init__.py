@@ -19,12 +19,13 @@ import yaml
 Object = dict[str, Any]
 
 _FOLDER: Final = Path(__file__).parent
-_AREAS: Final = ("access", "network", "running", "settings", "volumes", "workloads")
+_AREAS: Final = ("access", "network", "pods", "running", "settings", "volumes", "workloads")
 #: How complaints begin, and what programs are told of each.
 _REASONS: Final = {
     "Duplicate value": "FieldValueDuplicate",
     "Forbidden": "FieldValueForbidden",
     "Invalid value": "FieldValueInvalid",
+    "Not found": "FieldValueNotFound",
     "Required value": "FieldValueRequired",
     "Too long": "FieldValueTooLong",
     "Too many": "FieldValueTooMany",

@@ -108,27 +108,47 @@ def _check_source(spec: Field) -> None:
     for extra in sources[1:]:
         spec[extra].forbidden("may not specify more than 1 volume type")
     if "local" in spec:
-        _check_path(spec["local"]["path"])
+        if spec["local"]["path"].check_needed():
+            check_path(spec["local"]["path"])
         if "nodeAffinity" not in spec:
             spec["nodeAffinity"].required("Local volume requires node affinity")
-    path = spec["hostPath"]["path"]
     if "hostPath" in spec:
-        _check_path(path)
-        spec["hostPath"]["type"].check_one_of(_PATH_TYPES)
-    policy = spec["persistentVolumeReclaimPolicy"]
-    if policy.value == "Recycle" and path.value and posixpath.normpath(f"/{path.value.lstrip('/')}") == "/":
-        policy.forbidden("may not be 'recycle' for a hostPath mount of '/'")
+        _check_kept_path(spec)
     if "csi" in spec:
         # The volumes that are made here have a driver that is named like a provisioner, which upstream would refuse.
         for needed in ("driver", "volumeHandle"):
             spec["csi"][needed].check_needed()
     if "nfs" in spec:
-        spec["nfs"]["server"].check_needed()
-        spec["nfs"]["path"].check_needed(lambda text: () if text.startswith("/") else ("must be an absolute path",))
+        check_share(spec["nfs"])
 
 
-def _check_path(path: Field) -> None:
-    if path.check_needed() and ".." in path.value.split("/"):
+def _check_kept_path(spec: Field) -> None:
+    """Check which part of a node is kept, and that nobody wipes all of it."""
+    path, policy = spec["hostPath"]["path"], spec["persistentVolumeReclaimPolicy"]
+    path.check_needed()
+    check_host_path(spec["hostPath"])
+    if policy.value == "Recycle" and path.value and posixpath.normpath(f"/{path.value.lstrip('/')}") == "/":
+        policy.forbidden("may not be 'recycle' for a hostPath mount of '/'")
+
+
+def check_host_path(source: Field) -> None:
+    """Check which part of its node a volume is."""
+    if source.get("path"):
+        check_path(source["path"])
+    source["type"].check_one_of(_PATH_TYPES)
+
+
+def check_share(source: Field) -> None:
+    """Check whose share a volume is."""
+    source["server"].check_needed()
+    source["path"].check_needed(lambda text: () if text.startswith("/") else ("must be an absolute path",))
+
+
+def check_path(path: Field, *, is_absolute: bool = True) -> None:
+    """Check that a path does not lead up, or away from where it begins."""
+    if not is_absolute and path.value.startswith("/"):
+        path.invalid("must be a relative path")
+    if ".." in path.value.split("/"):
         path.invalid("must not contain '..'")
 
 
