@@ -22,20 +22,20 @@ _DOMAIN_RULE: Final = (
 )
 
 
-def check_names(spec: Field) -> None:
-    """Check what the spec of a pod says of names."""
-    if "dnsConfig" in spec or spec.get("dnsPolicy") == "None":
-        _check_dns(spec["dnsConfig"], is_all=spec.get("dnsPolicy") == "None")
-    for alias in spec["hostAliases"]:
+def check_aliases(aliases: Field) -> None:
+    """Check the hosts that a pod knows by other names."""
+    for alias in aliases:
         alias["ip"].check(names.address)
         alias["hostnames"].check_each(names.subdomain)
-    for gate in spec["readinessGates"]:
+
+
+def check_gates(gates: Field) -> None:
+    """Check by which conditions a pod is ready."""
+    for gate in gates:
         gate["conditionType"].check(names.qualified)
-    if "hostnameOverride" in spec:
-        _check_host_name(spec)
 
 
-def _check_dns(config: Field, *, is_all: bool) -> None:
+def check_dns(config: Field, *, is_all: bool) -> None:
     """Check a configuration; it may be all that there is."""
     servers, domains = config["nameservers"], config["searches"]
     if is_all and config.value is None:
@@ -55,7 +55,8 @@ def _check_dns(config: Field, *, is_all: bool) -> None:
             option.required("must not be empty")
 
 
-def _check_host_name(spec: Field) -> None:
+def check_host_name(spec: Field) -> None:
+    """Check a name that a pod has been given in place of its own."""
     name = spec["hostnameOverride"]
     if spec.get("hostNetwork"):
         name.forbidden("may not be specified when hostNetwork is true")

@@ -25,6 +25,7 @@ from stowplan.embedded.admission.validation.field import Field, Problems, if_giv
 from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.resources import check_amounts, check_requirements
 from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.releases import changed
 from stowplan.model import json_values
 from stowplan.model.remembering import remember
 
@@ -46,7 +47,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 def check_pod(pod: Field) -> None:
     """Check a pod, new or changed."""
-    pod.problems.causes += _causes(_ENCODER.encode(pod.value["spec"]), pod.problems.gates)
+    pod.problems.causes += _causes(_ENCODER.encode(pod.value["spec"]), pod.problems.gates, pod.problems.release)
 
 
 def check_new_pod(pod: Field) -> None:
@@ -59,9 +60,9 @@ def check_new_pod(pod: Field) -> None:
 
 
 @remember(2**20)
-def _causes(spec: bytes, gates: frozenset[str]) -> tuple[Cause, ...]:
+def _causes(spec: bytes, gates: frozenset[str], release: str) -> tuple[Cause, ...]:
     """What is wrong with the spec of a pod. Pods come by the thousand from one template, which is checked once."""
-    problems = Problems(gates)
+    problems = Problems(gates, release)
     check_spec(Field(problems, "spec", json_values.read(spec)))
     return tuple(problems.causes)
 
@@ -73,11 +74,15 @@ def check_spec(spec: Field) -> None:
     spec["restartPolicy"].check_is_one_of(RESTART_POLICIES)
     spec["dnsPolicy"].check_is_one_of(("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
     spec.check_present(_OF_SPECS)
-    pod_names.check_names(spec)
+    if "dnsConfig" in spec or spec.get("dnsPolicy") == "None":
+        pod_names.check_dns(spec["dnsConfig"], is_all=spec.get("dnsPolicy") == "None")
+    if "hostnameOverride" in spec:
+        pod_names.check_host_name(spec)
     if spec.get("hostNetwork") and spec.get("hostUsers") is False:
         spec["hostNetwork"].forbidden("when `hostUsers` is false")
     if spec.get("hostPID") and spec.get("shareProcessNamespace"):
-        spec["shareProcessNamespace"].invalid("ShareProcessNamespace and HostPID cannot both be enabled")
+        place = spec if changed("SharedProcessesAtTheirPlace", spec.problems.release) else spec["securityContext"]
+        place["shareProcessNamespace"].invalid("ShareProcessNamespace and HostPID cannot both be enabled", True)
 
 
 def _check_containers(spec: Field, volumes: Collection[str]) -> None:
@@ -140,8 +145,7 @@ def _check_ports(ports: Field) -> None:
 
 def _check_probe(probe: Field) -> None:
     _check_handler(probe)
-    for name in _PROBE_NUMBERS:
-        probe[name].check_not_negative()
+    probe.check_present(_OF_PROBES)
     seconds = probe["terminationGracePeriodSeconds"]
     if probe.name == "readinessProbe":
         if seconds.value is not None:
@@ -171,7 +175,8 @@ def _check_handler(handled: Field) -> None:
     for name in ("httpGet", "tcpSocket", "grpc"):
         if name in handled:
             handled[name]["port"].check(names.port, 0)
-    handled["httpGet"]["scheme"].check_one_of(("HTTP", "HTTPS"))
+    if "httpGet" in handled:
+        handled["httpGet"]["scheme"].check_one_of(("HTTP", "HTTPS"))
 
 
 def _check_claims(claims: Field) -> None:
@@ -212,6 +217,7 @@ def _deadline(seconds: int) -> Iterable[str]:
     return () if 1 <= seconds <= _LONGEST_DEADLINE else (f"must be between 1 and {_LONGEST_DEADLINE}, inclusive",)
 
 
+_OF_PROBES: Final = tuple((name, Field.check_not_negative) for name in _PROBE_NUMBERS)
 #: What a container may say besides its name, its image and its mounts.
 _OF_CONTAINERS: Final = (
     ("ports", _check_ports),
@@ -232,6 +238,8 @@ _OF_SPECS: Final = (
     ("nodeSelector", check_labels),
     ("affinity", scheduling.check_affinity),
     ("securityContext", security_contexts.check_pod_context),
+    ("hostAliases", pod_names.check_aliases),
+    ("readinessGates", pod_names.check_gates),
     ("tolerations", scheduling.check_tolerations),
     ("nodeName", if_given(names.subdomain)),
     ("serviceAccountName", if_given(names.subdomain)),

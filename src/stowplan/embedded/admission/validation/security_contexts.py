@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from stowplan.embedded.admission.validation.field import Field
+from stowplan.embedded.admission.validation.field import Field, one_of
+from stowplan.embedded.objects.releases import changed
 
 _MOST_ID: Final = 2**31 - 1
 _PROFILES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
@@ -32,41 +33,42 @@ _FIELDS: Final = {
 
 def check_pod_context(context: Field) -> None:
     """Check what holds for all containers of a pod."""
-    _check_context(context)
-    if "fsGroup" in context:
-        _check_id(context["fsGroup"])
-    context["supplementalGroups"].each(_check_id)
-    context["fsGroupChangePolicy"].check_one_of(("Always", "OnRootMismatch"))
-    context["seLinuxChangePolicy"].check_one_of(("MountOption", "Recursive"))
-    context["supplementalGroupsPolicy"].check_one_of(("Merge", "Strict"))
+    context.check_present(_OF_ALL)
+    context.check_present(_OF_PODS)
+
+
+def check_container_context(context: Field) -> None:
+    """Check what holds for one container."""
+    context.check_present(_OF_ALL)
+    if "procMount" in context:
+        context["procMount"].check_one_of(("Default", "Unmasked"))
+    if context.get("allowPrivilegeEscalation") is False:
+        if context.get("privileged"):
+            _refuse_less(context, "`privileged` to true")
+        if "CAP_SYS_ADMIN" in (context.get("capabilities", {}).get("add") or ()):
+            _refuse_less(context, "`capabilities.Add` CAP_SYS_ADMIN")
+
+
+def _refuse_less(context: Field, right: str) -> None:
+    """Refuse a context that wants no more rights, and has one that gives all of them."""
+    shown = {go_name: context.get(name) for name, go_name in _FIELDS.items()}
+    capabilities = context["capabilities"]
+    if capabilities.value is not None:
+        shown["Capabilities"] = {"Add": capabilities.get("add"), "Drop": capabilities.get("drop")}
+    context.invalid(f"cannot set `allowPrivilegeEscalation` to false and {right}", shown)
+
+
+def _check_settings(settings: Field) -> None:
     taken: set[str] = set()
-    for setting in context["sysctls"]:
+    for setting in settings:
         name = setting["name"]
         if name.check_needed(_setting):
             name.check_unique(taken)
 
 
-def check_container_context(context: Field) -> None:
-    """Check what holds for one container."""
-    _check_context(context)
-    context["procMount"].check_one_of(("Default", "Unmasked"))
-    if context.get("allowPrivilegeEscalation") is False:
-        shown = {go_name: context.get(name) for name, go_name in _FIELDS.items()}
-        added = context["capabilities"]
-        if added.value is not None:
-            shown["Capabilities"] = {"Add": added.get("add"), "Drop": added.get("drop")}
-        if context.get("privileged"):
-            context.invalid("cannot set `allowPrivilegeEscalation` to false and `privileged` to true", shown)
-        if "CAP_SYS_ADMIN" in (added.get("add") or ()):
-            detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN"
-            context.invalid(detail, shown)
-
-
-def _check_context(context: Field) -> None:
-    for name in ("runAsUser", "runAsGroup"):
-        if name in context:
-            _check_id(context[name])
-    context.check_present((("seccompProfile", _check_seccomp), ("appArmorProfile", _check_app_armor)))
+def _check_labelling(policy: Field) -> None:
+    can_mount = changed("LabelsByMounting", policy.problems.release)
+    policy.check_one_of(("MountOption", "Recursive") if can_mount else ("Recursive",))
 
 
 def _check_id(number: Field) -> None:
@@ -112,3 +114,20 @@ def _setting(name: str) -> tuple[str, ...]:
     if len(name) <= _LONGEST_SETTING and _IS_SETTING.fullmatch(name):
         return ()
     return (f"must have at most {_LONGEST_SETTING} characters and match regex ^{_SETTING}$",)
+
+
+#: What every context may say, and what only those of pods.
+_OF_ALL: Final = (
+    ("runAsUser", _check_id),
+    ("runAsGroup", _check_id),
+    ("seccompProfile", _check_seccomp),
+    ("appArmorProfile", _check_app_armor),
+)
+_OF_PODS: Final = (
+    ("fsGroup", _check_id),
+    ("supplementalGroups", lambda groups: groups.each(_check_id)),
+    ("fsGroupChangePolicy", one_of("Always", "OnRootMismatch")),
+    ("seLinuxChangePolicy", _check_labelling),
+    ("supplementalGroupsPolicy", one_of("Merge", "Strict")),
+    ("sysctls", _check_settings),
+)

@@ -11,6 +11,7 @@ import msgspec
 from stowplan.embedded.admission.validation import names, pods, storage
 from stowplan.embedded.admission.validation.field import NOT_NEGATIVE, Field
 from stowplan.embedded.admission.validation.metadata import check_annotations, check_label_selector, check_labels
+from stowplan.embedded.objects.releases import changed
 from stowplan.embedded.objects.resource import Object
 from stowplan.model.meta import LabelSelector
 from stowplan.model.selectors import SelectorError, compile_label_selector
@@ -198,6 +199,8 @@ def _check_rolling_update(rolling: Field, kind: str) -> None:
         rolling.invalid("only allowed for updateStrategy 'RollingUpdate'", shown)
     elif kind == "RollingUpdate":
         check_counts(rolling, "partition")
+        if not changed("UnavailableOfSets", rolling.problems.release):
+            return
         unavailable.check_set(share)
         if unavailable.value is not None and not _is_some(unavailable.value):
             unavailable.invalid("cannot be 0")
