@@ -111,6 +111,11 @@ def test_an_unknown_field_is_refused_if_asked_to_and_dropped_otherwise(caller: C
     assert "dta" not in caller.post(CONFIG_MAPS, body, fieldValidation="Ignore").content
 
 
+def test_the_warning_of_a_field_with_a_long_name_is_short(caller: Caller) -> None:
+    made = caller.post(CONFIG_MAPS, {**config_map("a"), "x" * 100_000: 1, "y": 1})
+    assert made.warnings == (f'299 - "unknown field \\"{"x" * 241}"', '299 - "unknown field \\"y\\""')
+
+
 def test_a_field_that_is_given_twice_is_refused_if_asked_to_and_told_otherwise(caller: Caller) -> None:
     twice = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1", "k": "2"}, "x": 1}'
     refused = caller.post(CONFIG_MAPS, twice, fieldValidation="Strict")
