@@ -6,13 +6,17 @@ lets no other thread have a turn meanwhile: three megabytes of them would keep e
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
 
+#: Of the paths of what is repeated.
+_MOST_CHARACTERS: Final = 64 * 1024
 _WHERE = re.compile(r" - at (?:`key` in )?`\$\.?(.*)`$")
 
 
@@ -36,6 +40,78 @@ def read(data: bytes | bytearray | memoryview | str) -> Any:
 def read_object(data: bytes | bytearray | memoryview | str) -> dict[str, Any]:
     """Decode JSON that is an object. Raise ValueError or RecursionError."""
     return _OBJECT.decode(data)
+
+
+def repeated(data: bytes) -> list[str]:
+    """Where JSON gives a field of one object again, in the order of the text; the last one is what counts.
+
+    What is not JSON repeats nothing. Of very much that is repeated, the first of it is told.
+    """
+    repeating: list[_Repeating] = []
+
+    def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        content = dict(pairs)
+        if len(content) < len(pairs):
+            repeating.append(content := _Repeating(pairs))
+        return content
+
+    try:
+        # What the numbers are is of no interest, and for some that takes long to work out.
+        content = json.loads(data, object_pairs_hook=noted, parse_int=len, parse_float=len)
+    except (ValueError, RecursionError):
+        return []
+    return _told(_given_again(content)) if repeating else []
+
+
+class _Repeating(dict[str, Any]):
+    """An object that gives fields again."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+#: A place in a value: the place that it is in, and what it is called there. A name may be as long as the whole text.
+_Place = tuple["_Place | None", str]
+
+
+def _told(places: Iterator[_Place]) -> list[str]:
+    paths: list[str] = []
+    left = _MOST_CHARACTERS
+    for place in places:
+        paths.append(_path(place))
+        left -= len(paths[-1])
+        if left < 0:
+            break
+    return paths
+
+
+def _path(place: _Place | None) -> str:
+    names: list[str] = []
+    while place is not None:
+        place, name = place
+        names.append(name)
+    return "".join(reversed(names)).removeprefix(".")
+
+
+def _given_again(content: Any) -> Iterator[_Place]:
+    rest: list[tuple[_Place | None, Any, bool]] = [(None, content, False)]
+    while rest:
+        place, value, is_again = rest.pop()
+        if is_again and place is not None:
+            yield place
+        if isinstance(value, dict):
+            rest += reversed(list(_fields(place, value)))
+        elif isinstance(value, list):
+            rest += reversed([((place, f"[{index}]"), item, False) for index, item in enumerate(value)])
+
+
+def _fields(above: _Place | None, value: dict[str, Any]) -> Iterator[tuple[_Place, Any, bool]]:
+    """Where each field is, what is there, and whether it was there before; a third time is not told."""
+    times: Counter[str] = Counter()
+    for name, inside in value.pairs if isinstance(value, _Repeating) else value.items():
+        times[name] += 1
+        yield (above, f".{name}"), inside, times[name] == 2
 
 
 _ANY: Final = msgspec.json.Decoder(float_hook=number)

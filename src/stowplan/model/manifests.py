@@ -106,7 +106,9 @@ def _documents(text: str | bytes, loader: Any, most_bytes: int) -> list[Any]:
 
 def described(fault: Exception) -> str:
     """Say in one line what is wrong with a text; which one it is, only the caller knows."""
-    return " ".join(str(fault).split()).replace('in "<unicode string>", line', "at line")
+    # What Python says to programs about long numbers is of no use to who wrote one.
+    told = str(fault).partition("; use sys.")[0]
+    return " ".join(told.split()).replace('in "<unicode string>", line', "at line")
 
 
 def _expand(document: Any) -> Iterator[Any]:

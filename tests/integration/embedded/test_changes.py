@@ -111,6 +111,30 @@ def test_an_unknown_field_is_refused_if_asked_to_and_dropped_otherwise(caller: C
     assert "dta" not in caller.post(CONFIG_MAPS, body, fieldValidation="Ignore").content
 
 
+def test_the_warning_of_a_field_with_a_long_name_is_short(caller: Caller) -> None:
+    made = caller.post(CONFIG_MAPS, {**config_map("a"), "x" * 100_000: 1, "y": 1})
+    assert made.warnings == (f'299 - "unknown field \\"{"x" * 241}"', '299 - "unknown field \\"y\\""')
+
+
+def test_a_field_that_is_given_twice_is_refused_if_asked_to_and_told_otherwise(caller: Caller) -> None:
+    twice = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1", "k": "2"}, "x": 1}'
+    refused = caller.post(CONFIG_MAPS, twice, fieldValidation="Strict")
+    assert (refused.code, refused.content["message"]) == (
+        400,
+        'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: '
+        'duplicate field "data.k", unknown field "x"',
+    )
+    made = caller.post(CONFIG_MAPS, twice)
+    assert made.content["data"] == {"k": "2"}
+    assert made.warnings == (
+        '299 - "duplicate field \\"data.k\\""',
+        '299 - "unknown field \\"x\\""',
+    )
+    patched = caller.patch(f"{CONFIG_MAPS}/a", '{"data": {"k": "3", "k": "4"}}', fieldValidation="Strict")
+    assert (patched.code, 'duplicate field "data.k"' in patched.content["message"]) == (400, True)
+    assert caller.post(CONFIG_MAPS, twice.replace('"a"', '"b"'), fieldValidation="Ignore").warnings == ()
+
+
 @pytest.mark.parametrize(
     ("manager", "words"),
     [

@@ -76,3 +76,26 @@ def test_numbers_are_not_left_to_msgspec(decoder: msgspec.json.Decoder[Any]) -> 
 )
 def test_a_patch_is_laid_over(original: Any, patch: Any, expected: Any) -> None:
     assert merge_patch(original, patch) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param('{"a": 1, "b": {"a": 2}}', [], id="a name in two objects"),
+        pytest.param('{"a": 1, "a": 1}', ["a"], id="at the top"),
+        pytest.param('{"a": 1, "a": 2, "a": 3}', ["a"], id="three times is told once"),
+        pytest.param('{"a": [{}, {"b": {"c": 1, "\\u0063": 2}}]}', ["a[1].b.c"], id="in a list, spelt another way"),
+        pytest.param('{"a": {"b": 1, "b": 2}, "c": 1, "a": {}, "c": 2}', ["a.b", "a", "c"], id="in the order told"),
+        pytest.param("[" * 5000 + "]" * 5000, [], id="too deep to look at"),
+        pytest.param("a: 1\na: 2", [], id="not JSON"),
+    ],
+)
+def test_fields_that_are_given_again_are_found(text: str, expected: list[str]) -> None:
+    assert json_values.repeated(text.encode()) == expected
+
+
+def test_of_very_much_that_is_given_again_the_first_is_told() -> None:
+    pairs = '{"a": 1, "a": 2},' * 50_000
+    long = "x" * 200_000
+    assert json_values.repeated(f'{{"{long}": [{pairs}0]}}'.encode()) == [f"{long}[0].a"]
+    assert len(json_values.repeated(f"[{pairs}0]".encode())) == 8_331

@@ -181,3 +181,12 @@ def test_what_is_drawn_in_may_be_written_out_again() -> None:
 
 def test_over_the_wire_the_last_of_repeated_keys_counts() -> None:
     assert list(manifests.read("{kind: Pod, kind: Node}", repeats_keys=True)) == [{"kind": "Node"}]
+
+
+def test_who_wrote_a_long_number_is_not_told_how_to_change_the_program() -> None:
+    with pytest.raises(MalformedObject) as refused:
+        list(manifests.read("x: 1" + "0" * 5000))
+    assert str(refused.value) == (
+        "not a YAML document: Exceeds the limit (4300 digits) for integer string conversion: value has 5001 digits; "
+        "check indentation and quoting there"
+    )

@@ -31,9 +31,10 @@ from stowplan.embedded.custom import admission
 from stowplan.embedded.identity.users import User
 from stowplan.embedded.objects.errors import invalid
 from stowplan.embedded.objects.resource import Object, Resource
+from stowplan.model import json_values
 
-#: So many fields that a kind does not have are told; an object may have a hundred thousand. Each warning is a header,
-#: of which some clients take a hundred at most.
+#: So many fields that a kind does not have, or that are given twice, are told; an object may have a hundred thousand.
+#: Each warning is a header, of which some clients take a hundred at most.
 _MOST_TOLD: Final = 100
 _MOST_WARNINGS: Final = 50
 _STRICT: Final = "Strict"
@@ -41,15 +42,20 @@ _IGNORE: Final = "Ignore"
 _WITH_QUOTA_ON_UPDATE: Final = frozenset(("persistentvolumeclaims", "pods", "services"))
 
 
-def check_fields(resource: Resource, obj: Object, field_validation: str) -> list[str]:
+def check_fields(resource: Resource, obj: Object, field_validation: str, sent: bytes = b"") -> list[str]:
     """Bring what a client sent into its usual form, and return the warnings to send with the answer.
 
-    Raise StatusError 400 for a value of the wrong type, and in strict mode for a field that the kind does not have.
+    Raise StatusError 400 for a value of the wrong type, and in strict mode for a field that the kind does not have, or
+    that is `sent` twice.
     """
-    unknown = [*shapes.read(resource, obj), *admission.unknown_fields(resource, obj)][:_MOST_TOLD]
-    if unknown and field_validation == _STRICT:
-        raise shapes.strict_error(resource, unknown)
-    return [] if field_validation == _IGNORE else [f'unknown field "{path}"' for path in unknown[:_MOST_WARNINGS]]
+    unknown = [*shapes.read(resource, obj), *admission.unknown_fields(resource, obj)]
+    if field_validation == _IGNORE:
+        return []
+    problems = [f'duplicate field "{path}"' for path in json_values.repeated(sent)]
+    problems += [f'unknown field "{path}"' for path in unknown[:_MOST_TOLD]]
+    if problems and field_validation == _STRICT:
+        raise shapes.strict_error(resource, problems[:_MOST_TOLD])
+    return problems[:_MOST_WARNINGS]
 
 
 def credit(resource: Resource, obj: Object, requester: User | None) -> None:

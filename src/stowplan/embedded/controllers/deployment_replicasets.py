@@ -6,7 +6,6 @@ How large the new and the old ones may be at each step of a rollout is decided h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
 
 from stowplan.embedded.controllers.pod_control import WorkloadObject, compute_hash, create_hashed
 from stowplan.embedded.controllers.workload import WorkloadInformer, scaled_value
@@ -117,12 +116,10 @@ def revision(replica_set: Object) -> int:
 
 def _new_replica_set(workload: WorkloadObject, old: Sequence[Object], collisions: int) -> Object:
     spec = workload.spec
-    template = deepcopy(spec["template"])
+    template, selector = spec["template"], spec["selector"]
     name = compute_hash(template, collisions)
-    labels = {**((template.get("metadata") or {}).get("labels") or {}), TEMPLATE_HASH_LABEL: name}
-    template.setdefault("metadata", {})["labels"] = labels
-    selector = deepcopy(spec["selector"])
-    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), TEMPLATE_HASH_LABEL: name}
+    meta = template.get("metadata") or {}
+    labels = {**(meta.get("labels") or {}), TEMPLATE_HASH_LABEL: name}
     number = max(map(revision, old), default=0) + 1
     new: Object = {
         "metadata": {
@@ -135,8 +132,11 @@ def _new_replica_set(workload: WorkloadObject, old: Sequence[Object], collisions
         "spec": {
             "replicas": 0,
             "minReadySeconds": spec.get("minReadySeconds", 0),
-            "selector": selector,
-            "template": template,
+            "selector": {
+                **selector,
+                "matchLabels": {**(selector.get("matchLabels") or {}), TEMPLATE_HASH_LABEL: name},
+            },
+            "template": {**template, "metadata": {**meta, "labels": labels}},
         },
     }
     new["spec"]["replicas"] = size_of_new(workload.obj, new, [*old, new])

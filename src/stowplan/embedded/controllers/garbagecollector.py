@@ -152,8 +152,9 @@ class GarbageCollector(Controller):
     def _owner_of(self, obj: Object, reference: Object) -> Object | None:
         """Find an owner by its reference; an object of another uid is not it."""
         resource = self._api.catalogue.of_kind(reference.get("apiVersion", ""), reference.get("kind", ""))
-        if resource is None:
-            # A kind that is not served may be served again: better kept than lost.
+        if resource is None or (resource.is_namespaced and "namespace" not in obj["metadata"]):
+            # A kind that is not served may be served again, and what is in a namespace cannot be found from outside of
+            # all: better kept than lost.
             return {"metadata": {}}
         namespace = obj["metadata"].get("namespace", "") if resource.is_namespaced else ""
         stored = self._api.store.get(resource, namespace, reference.get("name", ""))

@@ -16,6 +16,7 @@ from stowplan.embedded.custom import formats
 from stowplan.embedded.custom.causes import (
     bounded,
     duplicate,
+    invalid,
     invalid_value,
     required,
     too_long,
@@ -28,6 +29,12 @@ from stowplan.embedded.objects.errors import Cause
 from stowplan.embedded.objects.resource import Object
 
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+_EMBEDDED: Final = "x-kubernetes-embedded-resource"
+#: The largest and the smallest number of a format; a float's are those of single precision.
+_RANGES: Final[dict[Any, tuple[float, float]]] = {
+    "int32": (2**31 - 1, -(2**31)),
+    "float": (3.4028234663852886e38, -3.4028234663852886e38),
+}
 #: What checking one object may cost: one for each schema that a value is held against, for a pattern its weight.
 MOST_COST: Final = 250_000
 #: Choices and required names that cost one together, and characters of a value or a message that do.
@@ -104,12 +111,32 @@ def _check_object(walk: _Walk, schema: Object, value: Object, field: str, before
             if isinstance(name, str) and name not in value:
                 yield required(_below(field, name))
     yield from _check_count(schema, "Properties", len(value), field)
+    if schema.get(_EMBEDDED) is True:
+        yield from _check_embedded(value, field)
     properties = reading.mapping(schema, "properties")
     for name, each in value.items():
         # The server itself looks after the metadata of objects.
         if field or name != "metadata":
             below = properties.get(name, schema.get("additionalProperties"))
             yield from walk.check(below, each, _below(field, name), _property(before, name, field))
+
+
+def _check_embedded(value: Object, field: str) -> Iterator[Cause]:
+    """Check what makes an object of the API out of any other; of its metadata only that they are an object."""
+    for name in ("apiVersion", "kind"):
+        found, where = value.get(name), _below(field, name)
+        if name not in value:
+            yield required(where)
+        elif not isinstance(found, str):
+            yield invalid_value(where, found, "must be a string")
+        elif not found:
+            yield invalid_value(where, found, "must not be empty")
+        elif name == "apiVersion" and found.count("/") > 1:
+            yield invalid_value(where, found, f"unexpected GroupVersion string: {found}")
+    metadata = value.get("metadata", {})
+    if not isinstance(metadata, dict):
+        problem = f"json: cannot unmarshal {_type_name(metadata)} into Go value of type v1.ObjectMeta"
+        yield invalid_value(_below(field, "metadata"), metadata, problem)
 
 
 def _check_array(walk: _Walk, schema: Object, value: list[Any], field: str, before: Any) -> Iterator[Cause]:
@@ -145,6 +172,10 @@ def _check_number(walk: _Walk, schema: Object, value: float, field: str, before:
         # Upstream, which reads a whole number that is too long for an integer as a float, cannot even read it.
         yield wrong_type(field, "number out of range", "number")
         return
+    largest, smallest = _RANGES.get(schema.get("format"), (sys.float_info.max, -sys.float_info.max))
+    if not smallest <= value <= largest:
+        of = f"{schema.get('type')} with format {schema['format']}"
+        yield invalid("", "", f"Checked value must be of type {of} in {field}")
     least, most, step = _number(schema, "minimum"), _number(schema, "maximum"), _number(schema, "multipleOf")
     if least is not None and schema.get("exclusiveMinimum") is True and value <= least:
         yield invalid_value(field, value, f"{field} in body should be greater than {least}")

@@ -22,6 +22,9 @@ LAST_CHUNK: Final = b"0\r\n\r\n"
 #: Answers are for one reader, and what they say they are.
 _EVERY_HEAD: Final = "Cache-Control: no-cache, private\r\nX-Content-Type-Options: nosniff\r\n"
 _STREAM_HEAD: Final = f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\n{_EVERY_HEAD}"
+#: Warnings that are longer than this together are cut, each to the other length, as upstream cuts them.
+_MOST_WARNED_CHARACTERS: Final = 4096
+_LONGEST_WARNING: Final = 256
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 _log = logging.getLogger(__name__)
 
@@ -82,8 +85,11 @@ def failure(request: Request) -> Answer:
 
 def head_of(answer: Answer, *, is_last: bool) -> bytes:
     lines = _first_lines(answer.code, answer.content_type, is_last)
+    # Clients take heads of some length only; what is warned of may name a field that is as long as the body.
+    are_long = sum(map(len, answer.warnings)) > _MOST_WARNED_CHARACTERS
     for warning in answer.warnings:
-        lines += f"Warning: 299 - {json.dumps(warning)}\r\n".encode("latin-1")
+        told = warning[:_LONGEST_WARNING] if are_long else warning
+        lines += f"Warning: 299 - {json.dumps(told)}\r\n".encode("latin-1")
     return b"%bContent-Length: %d\r\n\r\n" % (lines, len(answer.body))
 
 

@@ -36,6 +36,12 @@ CHANGES: Final[Mapping[str, str]] = MappingProxyType(
         "GroupsWithoutWorkload": "1.37",
         # A condition without its type or status is told that it lacks it, and a second of a type at its own place.
         "MissingConditionFields": "1.37",
+        # A pod that shares processes with its node and among its containers is told so at the field, not the context.
+        "SharedProcessesAtTheirPlace": "1.37",
+        # The labels of a volume may be changed by mounting it.
+        "LabelsByMounting": "1.37",
+        # How many pods of a stateful set may be unavailable is looked at.
+        "UnavailableOfSets": "1.37",
     }
 )
 _ORDER: Final = tuple(VERSIONS)

@@ -197,7 +197,7 @@ class Api:
         resource = target.resource
         metadata.check_kind(resource, obj)
         if not options.is_trusted:
-            options.warnings.extend(chain.check_fields(resource, obj, options.field_validation))
+            options.warnings.extend(chain.check_fields(resource, obj, options.field_validation, options.sent))
         return metadata.place(target, obj)
 
     def apply_new(self, target: Target, patch: Patch) -> Object:

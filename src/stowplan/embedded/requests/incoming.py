@@ -79,7 +79,7 @@ class Incoming(msgspec.Struct, frozen=True):
     def options(self) -> Options:
         """How a change is to be made. Raise StatusError if that is said in a way that is not understood."""
         if not self.query:
-            return Options(False, manager_name("", self.user_agent), self.user)
+            return Options(False, manager_name("", self.user_agent), self.user, sent=self.body)
         dry_run = self.query.get("dryRun")
         if dry_run not in (None, "", "All"):
             raise _invalid(f'dryRun: Unsupported value: "{dry_run}": supported values: "All"')
@@ -93,7 +93,14 @@ class Incoming(msgspec.Struct, frozen=True):
         if not named.isprintable():
             raise _invalid(f"fieldManager: Invalid value: {quoted(named)}: should only contain printable characters")
         manager = manager_name(named, self.user_agent)
-        return Options(dry_run == "All", manager, self.user, field_validation=validation, is_tracked=bool(named))
+        return Options(
+            dry_run == "All",
+            manager,
+            self.user,
+            field_validation=validation,
+            sent=self.body,
+            is_tracked=bool(named),
+        )
 
     def content(self) -> Object:
         """The body as an object. Raise StatusError if it is none, or in a format that is not understood."""

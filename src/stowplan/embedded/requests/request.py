@@ -30,8 +30,10 @@ class Options(msgspec.Struct, frozen=True):
     field_manager: str = ""
     #: Who asks, with all that is known; None for this process itself.
     requester: User | None = None
-    #: What becomes of fields that the kind does not have: Strict, Warn or Ignore.
+    #: What becomes of fields that the kind does not have, or that are given twice: Strict, Warn or Ignore.
     field_validation: str = ""
+    #: The body that the object or the patch was read from.
+    sent: bytes = b""
     #: Whether a new object is to say from the start who owns which of its fields.
     is_tracked: bool = False
     #: Whether the object has the form of its kind for sure, because it was made in this process.

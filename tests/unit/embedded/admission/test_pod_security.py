@@ -71,11 +71,6 @@ BASELINE = [
         id="one port of the node",
     ),
     pytest.param(
-        pod(hardened(privileged=True)),
-        'privileged (container "c" must not set securityContext.privileged=true)',
-        id="a privileged container",
-    ),
-    pytest.param(
         pod(hardened(seccompProfile=UNCONFINED)),
         'seccompProfile (container "c" must not set securityContext.seccompProfile.type to "Unconfined")',
         id="no seccomp",
@@ -182,8 +177,19 @@ RESTRICTED = [
         'allowPrivilegeEscalation != false (container "i" must set securityContext.allowPrivilegeEscalation=false)',
         id="an init container counts",
     ),
+    pytest.param(
+        pod(hardened(privileged=True, allowPrivilegeEscalation=None)),
+        'privileged (container "c" must not set securityContext.privileged=true), '
+        'allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false)',
+        id="a privileged container, which always may become more",
+    ),
 ]
 ONLY_BASELINE = [
+    pytest.param(
+        pod(hardened(privileged=True, allowPrivilegeEscalation=None)),
+        'privileged (container "c" must not set securityContext.privileged=true)',
+        id="a privileged container",
+    ),
     pytest.param(
         pod(volumes=[{"name": "v", "hostPath": {"path": "/"}}, {"name": "w", "hostPath": {"path": "/x"}}]),
         'hostPath volumes (volumes "v", "w")',
@@ -236,7 +242,9 @@ def test_the_restricted_standard_refuses(body: Object, broken: str) -> None:
         pytest.param("baseline", pod(container(context={})), id="a pod that says nothing, to the baseline"),
         pytest.param("baseline", pod(hardened(procMount="Unmasked"), hostUsers=False), id="its own users, unmasked"),
         pytest.param(
-            "privileged", pod(hardened(privileged=True), hostNetwork=True), id="everything, to the privileged"
+            "privileged",
+            pod(hardened(privileged=True, allowPrivilegeEscalation=None), hostNetwork=True),
+            id="everything, to the privileged",
         ),
     ],
 )
@@ -245,7 +253,12 @@ def test_a_pod_that_keeps_to_the_standard_comes_in(level: str, body: Object) -> 
 
 
 def test_a_namespace_without_labels_is_held_to_nothing() -> None:
-    assert create(new_api(), PODS, pod(hardened(privileged=True), hostNetwork=True))["metadata"]["name"] == "x"
+    assert (
+        create(new_api(), PODS, pod(hardened(privileged=True, allowPrivilegeEscalation=None), hostNetwork=True))[
+            "metadata"
+        ]["name"]
+        == "x"
+    )
 
 
 def test_the_version_is_shown() -> None:

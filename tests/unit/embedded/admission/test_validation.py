@@ -10,6 +10,10 @@ from tests.unit.embedded.given import NAMESPACES, NODES, resource
 
 TEMPLATE: Object = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 MOUNT = {"name": "data", "mountPath": "/data"}
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
 MOUNTING = {**TEMPLATE, "spec": {"containers": [{"name": "c", "image": "i", "volumeMounts": [MOUNT]}]}}
 JOB = {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}
 CRON_JOB = {"schedule": "* * * * *", "jobTemplate": {"spec": JOB}}
@@ -62,7 +66,7 @@ def workload(**spec: object) -> Object:
         ),
         pytest.param(
             "statefulsets",
-            workload(template=MOUNTING, volumeClaimTemplates=[{"metadata": {"name": "logs"}, "spec": {}}]),
+            workload(template=MOUNTING, volumeClaimTemplates=[{**CLAIM, "metadata": {"name": "logs"}}]),
             'spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"',
             id="a mount of something else than what it claims",
         ),
@@ -89,8 +93,7 @@ def test_a_workload_is_refused_for(plural: str, spec: Object, problem: str) -> N
 
 
 def test_what_a_stateful_set_claims_can_be_mounted() -> None:
-    claim = {"metadata": {"name": "data"}, "spec": {}}
-    spec = workload(template=MOUNTING, volumeClaimTemplates=[claim])
+    spec = workload(template=MOUNTING, volumeClaimTemplates=[CLAIM, CLAIM])
     made = create(new_api(), resource("statefulsets.apps"), {"metadata": {"name": "w"}, "spec": spec})
     assert "volumes" not in made["spec"]["template"]["spec"]
 

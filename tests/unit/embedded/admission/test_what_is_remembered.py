@@ -12,6 +12,7 @@ from stowplan.cel.values import parse_version
 from stowplan.embedded.admission.defaults import pods as pod_defaults
 from stowplan.embedded.admission.validation import names, pods, resources
 from stowplan.embedded.custom import rule_values
+from stowplan.embedded.objects.releases import RELEASE
 from stowplan.model.quantity import Quantity
 
 LONG = 3 * 2**20
@@ -28,7 +29,9 @@ LONG = 3 * 2**20
         pytest.param(lambda text: resources._objections("cpu", text), "0" * LONG, id="an amount of a resource"),
         pytest.param(pod_defaults._pull_policy, "x" * LONG, id="an image"),
         pytest.param(
-            lambda text: pods._causes(text, frozenset()), b'{"hostname":"%b"}' % (b"x" * LONG), id="the spec of a pod"
+            lambda text: pods._causes(text, frozenset(), RELEASE),
+            b'{"hostname":"%b"}' % (b"x" * LONG),
+            id="the spec of a pod",
         ),
         pytest.param(rule_values.escaped, "x" * LONG, id="the name of a property"),
         pytest.param(parse_version, "1.2.3-" + "x" * LONG, id="a version"),

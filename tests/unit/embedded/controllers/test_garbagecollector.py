@@ -4,6 +4,7 @@ from stowplan.embedded.objects.resource import Object
 from tests.unit.embedded.controllers.small_cluster import DEPLOYMENTS, REPLICA_SETS, SmallCluster, tell, template
 from tests.unit.embedded.given import CONFIG_MAPS, PODS, resource
 
+PRIORITY_CLASSES = resource("priorityclasses.scheduling.k8s.io")
 DEFINITIONS = resource("customresourcedefinitions.apiextensions.k8s.io")
 
 
@@ -128,5 +129,17 @@ def test_objects_that_own_each_other_go_together() -> None:
         await cluster.pass_time(3)
         assert not cluster.exists(CONFIG_MAPS, "first")
         assert not cluster.exists(CONFIG_MAPS, "second")
+
+    tell(story)
+
+
+def test_what_is_in_no_namespace_outlives_an_owner_that_can_only_be_in_one() -> None:
+    async def story(cluster: SmallCluster) -> None:
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "0"}
+        made = {"metadata": {"name": "fast", "ownerReferences": [owner]}, "value": 1}
+        cluster.api.create(PRIORITY_CLASSES, "", made)
+        await cluster.pass_time(3)
+        left = cluster.api.get(PRIORITY_CLASSES, "", "fast")
+        assert left["metadata"]["ownerReferences"] == [owner]
 
     tell(story)

@@ -40,10 +40,9 @@ def read(resource: Resource, obj: Object) -> list[str]:
     return reading.read(resource, obj, schema)
 
 
-def strict_error(resource: Resource, unknown: list[str]) -> StatusError:
-    """Refuse an object for fields that its kind does not have."""
-    listed = ", ".join(f'unknown field "{path}"' for path in unknown)
-    return bad_request(f"{reading.heading(resource)}: strict decoding error: {listed}")
+def strict_error(resource: Resource, problems: list[str]) -> StatusError:
+    """Refuse an object for fields that its kind does not have, or that are given twice."""
+    return bad_request(f"{reading.heading(resource)}: strict decoding error: {', '.join(problems)}")
 
 
 def _read_metadata(resource: Resource, obj: Object) -> list[str]:

@@ -14,6 +14,7 @@ from stowplan.embedded.admission.validation import (
     flow_control,
     groups,
     ingresses,
+    jobs,
     metadata,
     pod_updates,
     pods,
@@ -114,10 +115,12 @@ _RULES: Final[Mapping[str, _Rules]] = {
     "replicationcontrollers": _Rules(workloads.check_replication_controller),
     "deployments.apps": _Rules(workloads.check_deployment, _SELECTOR_KEPT),
     "replicasets.apps": _Rules(workloads.check_replica_set, _SELECTOR_KEPT),
-    "statefulsets.apps": _Rules(workloads.check_stateful_set, workloads.check_stateful_set_update),
+    "statefulsets.apps": _Rules(
+        workloads.check_stateful_set, workloads.check_stateful_set_update, workloads.check_new_stateful_set
+    ),
     "daemonsets.apps": _Rules(workloads.check_daemon_set, _SELECTOR_KEPT),
-    "jobs.batch": _Rules(workloads.check_job, workloads.check_job_update),
-    "cronjobs.batch": _Rules(workloads.check_cron_job),
+    "jobs.batch": _Rules(jobs.check_job, jobs.check_job_update),
+    "cronjobs.batch": _Rules(jobs.check_cron_job),
     "poddisruptionbudgets.policy": _Rules(policies.check_budget),
     "priorityclasses.scheduling.k8s.io": _Rules(policies.check_priority_class, policies.check_priority_class_update),
     "networkpolicies.networking.k8s.io": _Rules(ingresses.check_network_policy),

@@ -117,6 +117,10 @@ class Field(msgspec.Struct, gc=False, eq=False):
     def invalid(self, detail: str = "", shown: Any = _ITS_VALUE) -> None:
         self._add("FieldValueInvalid", "Invalid value", detail, shown)
 
+    def refuse(self, detail: str) -> None:
+        """Complain of a value that is not shown."""
+        self.problems.add("FieldValueInvalid", self.path, "Invalid value", detail)
+
     def unsupported(self, supported: Iterable[str], shown: Any = _ITS_VALUE) -> None:
         listed = ", ".join(map(quoted, supported))
         self._add("FieldValueNotSupported", "Unsupported value", f"supported values: {listed}", shown)

@@ -134,8 +134,8 @@ def config_key(name: str) -> Details:
         return (_too_long(_LONGEST_SUBDOMAIN),)
     if not _IS_CONFIG_KEY.fullmatch(name):
         return (_CONFIG_KEY_RULE,)
-    if name == ".":
-        return ("must not be '.'",)
+    if name in (".", ".."):
+        return (f"must not be '{name}'",)
     return ("must not start with '..'",) if name.startswith("..") else ()
 
 

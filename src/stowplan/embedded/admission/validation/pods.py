@@ -1,7 +1,8 @@
-"""Rules of the spec of a pod or of a template of pods, its containers and volumes.
+"""Rules of the spec of a pod or of a template of pods, and of its containers.
 
-Where a pod wants to run is checked in `scheduling`, what it asks for in `resources`, what it may change later in
-`pod_updates`.
+Each of these has a file: `scheduling` is where a pod wants to run, `resources` what it asks for, `security_contexts` as
+whom it runs, `pod_volumes` what it mounts, `variables` what its programs are told, `pod_names` by which names it is
+known, `pod_updates` what may change later.
 """
 
 from __future__ import annotations
@@ -12,11 +13,19 @@ from typing import Final
 
 import msgspec
 
-from stowplan.embedded.admission.validation import names, scheduling
+from stowplan.embedded.admission.validation import (
+    names,
+    pod_names,
+    pod_volumes,
+    scheduling,
+    security_contexts,
+    variables,
+)
 from stowplan.embedded.admission.validation.field import Field, Problems, if_given, one_of
 from stowplan.embedded.admission.validation.metadata import check_labels
 from stowplan.embedded.admission.validation.resources import check_amounts, check_requirements
 from stowplan.embedded.objects.errors import Cause
+from stowplan.embedded.objects.releases import changed
 from stowplan.model import json_values
 from stowplan.model.remembering import remember
 
@@ -32,21 +41,13 @@ _PROBE_NUMBERS: Final = (
     "successThreshold",
     "failureThreshold",
 )
-#: What the source of a volume cannot do without.
-_NEEDED_BY_SOURCE: Final = {
-    "persistentVolumeClaim": "claimName",
-    "configMap": "name",
-    "secret": "secretName",
-    "hostPath": "path",
-    "csi": "driver",
-}
 
 _ENCODER: Final = msgspec.json.Encoder()
 
 
 def check_pod(pod: Field) -> None:
     """Check a pod, new or changed."""
-    pod.problems.causes += _causes(_ENCODER.encode(pod.value["spec"]), pod.problems.gates)
+    pod.problems.causes += _causes(_ENCODER.encode(pod.value["spec"]), pod.problems.gates, pod.problems.release)
 
 
 def check_new_pod(pod: Field) -> None:
@@ -59,37 +60,29 @@ def check_new_pod(pod: Field) -> None:
 
 
 @remember(2**20)
-def _causes(spec: bytes, gates: frozenset[str]) -> tuple[Cause, ...]:
+def _causes(spec: bytes, gates: frozenset[str], release: str) -> tuple[Cause, ...]:
     """What is wrong with the spec of a pod. Pods come by the thousand from one template, which is checked once."""
-    problems = Problems(gates)
+    problems = Problems(gates, release)
     check_spec(Field(problems, "spec", json_values.read(spec)))
     return tuple(problems.causes)
 
 
 def check_spec(spec: Field) -> None:
     """Check the spec of a pod, or of a template."""
-    volumes = _check_volumes(spec["volumes"])
+    volumes = pod_volumes.check_volumes(spec["volumes"])
     _check_containers(spec, volumes)
     spec["restartPolicy"].check_is_one_of(RESTART_POLICIES)
     spec["dnsPolicy"].check_is_one_of(("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
     spec.check_present(_OF_SPECS)
+    if "dnsConfig" in spec or spec.get("dnsPolicy") == "None":
+        pod_names.check_dns(spec["dnsConfig"], is_all=spec.get("dnsPolicy") == "None")
+    if "hostnameOverride" in spec:
+        pod_names.check_host_name(spec)
+    if spec.get("hostNetwork") and spec.get("hostUsers") is False:
+        spec["hostNetwork"].forbidden("when `hostUsers` is false")
     if spec.get("hostPID") and spec.get("shareProcessNamespace"):
-        detail = "ShareProcessNamespace and HostPID cannot both be enabled"
-        spec["securityContext"]["shareProcessNamespace"].invalid(detail, True)
-
-
-def _check_volumes(volumes: Field) -> set[str]:
-    """Check that each volume has a name of its own and one source; return their names."""
-    taken: set[str] = set()
-    for volume in volumes:
-        sources = [name for name in volume.value if name != "name"]
-        for extra in sources[1:]:
-            volume[extra].forbidden("may not specify more than 1 volume type")
-        if sources and (needed := _NEEDED_BY_SOURCE.get(sources[0])):
-            volume[sources[0]][needed].check_needed()
-        volume["name"].check_needed(names.label)
-        volume["name"].check_unique(taken)
-    return taken
+        place = spec if changed("SharedProcessesAtTheirPlace", spec.problems.release) else spec["securityContext"]
+        place["shareProcessNamespace"].invalid("ShareProcessNamespace and HostPID cannot both be enabled", True)
 
 
 def _check_containers(spec: Field, volumes: Collection[str]) -> None:
@@ -100,9 +93,20 @@ def _check_containers(spec: Field, volumes: Collection[str]) -> None:
         for container in spec[name]:
             _check_container(container, taken)
             if "volumeMounts" in container.value:
-                _check_mounts(container["volumeMounts"], volumes)
+                pod_volumes.check_mounts(container["volumeMounts"], volumes)
+            if "volumeDevices" in container.value:
+                pod_volumes.check_devices(container["volumeDevices"], volumes)
+            if name == "initContainers" and container.get("restartPolicy") != "Always":
+                _check_ends(container)
     if any(port.get("hostPort") for container in spec.value["containers"] for port in container.get("ports", ())):
         _check_host_ports(spec)
+
+
+def _check_ends(container: Field) -> None:
+    """Check that nobody waits for a container to become ready that others wait for to end."""
+    for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+        if name in container:
+            container[name].forbidden("may not be set for init containers without restartPolicy=Always")
 
 
 def _check_host_ports(spec: Field) -> None:
@@ -139,36 +143,40 @@ def _check_ports(ports: Field) -> None:
         port["protocol"].check_one_of(PROTOCOLS)
 
 
-def _check_variables(variables: Field) -> None:
-    for variable in variables:
-        variable["name"].check_needed(names.environment)
-        if variable.get("value") and variable.get("valueFrom"):
-            variable["valueFrom"].invalid("may not be specified when `value` is not empty", "")
-
-
-def _check_mounts(mounts: Field, volumes: Collection[str]) -> None:
-    taken: set[str] = set()
-    for mount in mounts:
-        name, path = mount["name"], mount["mountPath"]
-        name.check_needed()
-        if (name.value or "") not in volumes:
-            name.not_found(name.value or "")
-        if path.check_needed() and path.value in taken:
-            path.invalid("must be unique")
-        taken.add(path.value or "")
-
-
 def _check_probe(probe: Field) -> None:
-    handlers = [name for name in ("exec", "httpGet", "tcpSocket", "grpc") if name in probe]
+    _check_handler(probe)
+    probe.check_present(_OF_PROBES)
+    seconds = probe["terminationGracePeriodSeconds"]
+    if probe.name == "readinessProbe":
+        if seconds.value is not None:
+            seconds.invalid("must not be set for readinessProbes")
+        return
+    if seconds.value is not None:
+        seconds.check_positive("must be greater than 0")
+    if probe.get("successThreshold", 1) not in (0, 1):
+        probe["successThreshold"].invalid("must be 1")
+
+
+def _check_lifecycle(lifecycle: Field) -> None:
+    for moment in ("postStart", "preStop"):
+        if moment in lifecycle:
+            _check_handler(lifecycle[moment])
+
+
+def _check_handler(handled: Field) -> None:
+    """Check what is done to see how a container is, or to tell it something: one thing, which makes sense."""
+    handlers = [name for name in ("exec", "httpGet", "tcpSocket", "grpc", "sleep") if name in handled]
     if not handlers:
-        probe.required("must specify a handler type")
+        handled.required("must specify a handler type")
     for extra in handlers[1:]:
-        probe[extra].forbidden("may not specify more than 1 handler type")
+        handled[extra].forbidden("may not specify more than 1 handler type")
+    if "exec" in handled:
+        handled["exec"]["command"].check_needed()
     for name in ("httpGet", "tcpSocket", "grpc"):
-        if name in probe:
-            probe[name]["port"].check(names.port, 0)
-    for name in _PROBE_NUMBERS:
-        probe[name].check_not_negative()
+        if name in handled:
+            handled[name]["port"].check(names.port, 0)
+    if "httpGet" in handled:
+        handled["httpGet"]["scheme"].check_one_of(("HTTP", "HTTPS"))
 
 
 def _check_claims(claims: Field) -> None:
@@ -209,13 +217,17 @@ def _deadline(seconds: int) -> Iterable[str]:
     return () if 1 <= seconds <= _LONGEST_DEADLINE else (f"must be between 1 and {_LONGEST_DEADLINE}, inclusive",)
 
 
+_OF_PROBES: Final = tuple((name, Field.check_not_negative) for name in _PROBE_NUMBERS)
 #: What a container may say besides its name, its image and its mounts.
 _OF_CONTAINERS: Final = (
     ("ports", _check_ports),
     ("terminationMessagePolicy", one_of("File", "FallbackToLogsOnError")),
     ("imagePullPolicy", one_of("Always", "IfNotPresent", "Never")),
     ("restartPolicy", one_of("Always", "Never", "OnFailure")),
-    ("env", _check_variables),
+    ("env", variables.check_variables),
+    ("envFrom", variables.check_sources),
+    ("lifecycle", _check_lifecycle),
+    ("securityContext", security_contexts.check_container_context),
     ("livenessProbe", _check_probe),
     ("readinessProbe", _check_probe),
     ("startupProbe", _check_probe),
@@ -225,6 +237,9 @@ _OF_CONTAINERS: Final = (
 _OF_SPECS: Final = (
     ("nodeSelector", check_labels),
     ("affinity", scheduling.check_affinity),
+    ("securityContext", security_contexts.check_pod_context),
+    ("hostAliases", pod_names.check_aliases),
+    ("readinessGates", pod_names.check_gates),
     ("tolerations", scheduling.check_tolerations),
     ("nodeName", if_given(names.subdomain)),
     ("serviceAccountName", if_given(names.subdomain)),

@@ -13,6 +13,7 @@ from stowplan.embedded.objects.resource import Object
 
 _NO_ADDRESS: Final = "None"
 _VERSIONS: Final = {"IPv4": 4, "IPv6": 6}
+_LONGEST_SESSION_SECONDS: Final = 86400
 _MOST_ENDPOINTS: Final = 1000
 _MOST_ADDRESSES: Final = 100
 _MOST_RANGES: Final = 2
@@ -36,7 +37,58 @@ def check_service(service: Field) -> None:
         text.check(names.endpoint_address if names.read_address(text.value) is not None else names.address)
     for field in ("externalTrafficPolicy", "internalTrafficPolicy"):
         spec[field].check_one_of(("Cluster", "Local"))
+    spec["trafficDistribution"].check_one_of(("PreferClose", "PreferSameZone", "PreferSameNode"))
+    seconds = spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"]
+    if spec.get("sessionAffinity") == "ClientIP" and seconds.value is not None:
+        seconds.check_between(1, _LONGEST_SESSION_SECONDS, "must be greater than 0 and less than 86400")
+    _check_reach(spec)
+    _check_balancing(spec)
+    _check_families(spec)
     _check_ports(spec)
+
+
+def _check_reach(spec: Field) -> None:
+    """Check that what comes from outside is spoken of only where anything does."""
+    kind = spec.get("type", "")
+    if kind in ("LoadBalancer", "NodePort") and spec.get("clusterIP") == _NO_ADDRESS:
+        detail = f"may not be set to '{_NO_ADDRESS}' for {kind} services"
+        Field(spec.problems, "clusterIPs[0]", _NO_ADDRESS, spec).invalid(detail)
+    policy = spec["externalTrafficPolicy"]
+    if policy and kind == "ClusterIP" and not spec.get("externalIPs"):
+        policy.invalid("may only be set for externally-accessible services")
+
+
+def _check_balancing(spec: Field) -> None:
+    """Check what only a load balancer has."""
+    is_balanced = spec.get("type") == "LoadBalancer"
+    # Upstream writes it so.
+    ranges = Field(spec.problems, "LoadBalancerSourceRanges", spec.get("loadBalancerSourceRanges"), spec)
+    for field in (ranges, spec["allocateLoadBalancerNodePorts"], spec["loadBalancerClass"]):
+        if field.value is not None and not is_balanced:
+            field.forbidden("may only be used when `type` is 'LoadBalancer'")
+    ranges.check_each(names.address_range)
+    if is_balanced:
+        spec["loadBalancerClass"].check_set(names.qualified)
+    port = spec["healthCheckNodePort"]
+    if port and not (is_balanced and spec.get("externalTrafficPolicy") == "Local"):
+        port.invalid("may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'")
+
+
+def _check_families(spec: Field) -> None:
+    """Check which versions of addresses a service wants: there is one in this cluster."""
+    families, policy = spec["ipFamilies"], spec["ipFamilyPolicy"]
+    taken: set[str] = set()
+    for family in families:
+        family.check_one_of(_VERSIONS)
+        family.check_unique(taken)
+    policy.check_one_of(("PreferDualStack", "RequireDualStack", "SingleStack"))
+    if policy.value == "SingleStack" and len(families.value or ()) > 1:
+        detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+        policy.invalid(detail)
+    elif policy.value == "RequireDualStack":
+        policy.invalid("this cluster is not configured for dual-stack services")
+    elif (families.value or ("",))[0] == "IPv6":
+        next(iter(families)).invalid("not configured on this cluster")
 
 
 def check_service_update(service: Field, before: Object) -> None:
@@ -61,6 +113,7 @@ def _check_ports(spec: Field) -> None:
             name.required()
         port["port"].check(names.port_number, 0)
         port["protocol"].check_one_of(PROTOCOLS)
+        port["appProtocol"].check_set(names.qualified)
         port["targetPort"].check(names.port, 0)
         if port.get("nodePort") and spec.get("type") == "ClusterIP":
             port["nodePort"].forbidden("may not be used when `type` is 'ClusterIP'")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import Final
 
 from stowplan.embedded.admission.validation import names
 from stowplan.embedded.admission.validation.field import NOT_POSITIVE, Field
-from stowplan.embedded.admission.validation.metadata import check_label_selector
+from stowplan.embedded.admission.validation.metadata import check_label_selector, check_node_selector
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.types import release
 from stowplan.model.quantity import Quantity
 
 _ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+#: Whoever has a volume in this way has it alone.
+_ALONE: Final = "ReadWriteOncePod"
+_PATH_TYPES: Final = (
+    *("", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"),
+)
 _LEAST_TOKEN_SECONDS: Final = 600
 _MOST_TOKEN_SECONDS: Final = 1 << 32
 _LONGEST_DRIVER: Final = 63
@@ -22,9 +28,11 @@ def check_claim(claim: Field) -> None:
     """Check a claim for a volume."""
     spec = claim["spec"]
     spec["accessModes"].check_needed(detail="at least 1 access mode is required")
-    _check_each_one_of(spec["accessModes"], _ACCESS_MODES)
+    _check_access(spec)
     check_label_selector(spec["selector"])
-    size = Field(spec.problems, "spec.resources[storage]", spec["resources"]["requests"].get("storage"))
+    spec["volumeAttributesClassName"].check_given(names.subdomain)
+    # Upstream leaves `requests` out of the path.
+    size = Field(spec.problems, "resources[storage]", spec["resources"]["requests"].get("storage"), spec)
     if size.value is None:
         size.required()
     else:
@@ -50,20 +58,98 @@ def check_volume(volume: Field) -> None:
     """Check a volume: its size, how it is accessed, and that it comes from one place."""
     spec = volume["spec"]
     spec["accessModes"].check_needed()
-    _check_each_one_of(spec["accessModes"], _ACCESS_MODES)
-    size = spec["capacity"].entry("storage")
-    if size.value is None:
-        spec["capacity"].required()
+    _check_access(spec)
+    size, capacity = spec["capacity"].entry("storage"), spec["capacity"]
+    if not capacity:
+        capacity.required()
+    elif capacity.value.keys() != {"storage"}:
+        capacity.unsupported(("storage",), dict(sorted(capacity.value.items())))
     else:
         size.check(_size)
+    spec["persistentVolumeReclaimPolicy"].check_one_of(("Delete", "Recycle", "Retain"))
+    _check_attributes_class(spec)
+    if spec["nodeAffinity"].value is not None:
+        _check_nodes(spec["nodeAffinity"]["required"])
+    _check_source(spec)
+
+
+def _check_access(spec: Field) -> None:
+    """Check what claims and volumes have in common: how they are accessed, and their class."""
+    modes = spec["accessModes"]
+    _check_each_one_of(modes, _ACCESS_MODES)
+    if _ALONE in (modes.value or ()) and set(modes.value) != {_ALONE}:
+        modes.forbidden(f"may not use {_ALONE} with other access modes")
+    spec["volumeMode"].check_one_of(("Block", "Filesystem"))
+    spec["storageClassName"].check_given(names.subdomain)
+
+
+def _check_attributes_class(spec: Field) -> None:
+    name = spec["volumeAttributesClassName"]
+    if name.value is None:
+        return
+    if name.check_needed(detail="an empty string is disallowed"):
+        name.check(names.subdomain)
+    if "csi" not in spec:
+        spec["csi"].required("has to be specified when using volumeAttributesClassName")
+
+
+def _check_nodes(required: Field) -> None:
+    if required.value is None:
+        required.required("must specify required node constraints")
+        return
+    check_node_selector(required)
+
+
+def _check_source(spec: Field) -> None:
+    """Check where a volume comes from: one place, which makes sense."""
     sources = sorted(filter(_is_source, spec.value))
     if not sources:
         spec.required("must specify a volume type")
     for extra in sources[1:]:
         spec[extra].forbidden("may not specify more than 1 volume type")
-    if "local" in spec and "nodeAffinity" not in spec:
-        spec["nodeAffinity"].required("Local volume requires node affinity")
-    spec["persistentVolumeReclaimPolicy"].check_one_of(("Delete", "Recycle", "Retain"))
+    if "local" in spec:
+        if spec["local"]["path"].check_needed():
+            check_path(spec["local"]["path"])
+        if "nodeAffinity" not in spec:
+            spec["nodeAffinity"].required("Local volume requires node affinity")
+    if "hostPath" in spec:
+        _check_kept_path(spec)
+    if "csi" in spec:
+        # The volumes that are made here have a driver that is named like a provisioner, which upstream would refuse.
+        for needed in ("driver", "volumeHandle"):
+            spec["csi"][needed].check_needed()
+    if "nfs" in spec:
+        check_share(spec["nfs"])
+
+
+def _check_kept_path(spec: Field) -> None:
+    """Check which part of a node is kept, and that nobody wipes all of it."""
+    path, policy = spec["hostPath"]["path"], spec["persistentVolumeReclaimPolicy"]
+    path.check_needed()
+    check_host_path(spec["hostPath"])
+    if policy.value == "Recycle" and path.value and posixpath.normpath(f"/{path.value.lstrip('/')}") == "/":
+        policy.forbidden("may not be 'recycle' for a hostPath mount of '/'")
+
+
+def check_host_path(source: Field) -> None:
+    """Check which part of its node a volume is."""
+    if source.get("path"):
+        check_path(source["path"])
+    source["type"].check_one_of(_PATH_TYPES)
+
+
+def check_share(source: Field) -> None:
+    """Check whose share a volume is."""
+    source["server"].check_needed()
+    source["path"].check_needed(lambda text: () if text.startswith("/") else ("must be an absolute path",))
+
+
+def check_path(path: Field, *, is_absolute: bool = True) -> None:
+    """Check that a path does not lead up, or away from where it begins."""
+    if not is_absolute and path.value.startswith("/"):
+        path.invalid("must be a relative path")
+    if ".." in path.value.split("/"):
+        path.invalid("must not contain '..'")
 
 
 def check_volume_update(volume: Field, before: Object) -> None:

@@ -1,19 +1,17 @@
-"""Rules of what keeps pods running (deployments, sets, jobs), and of what may change about it later."""
+"""Rules of what keeps pods running (deployments, sets; `jobs` are apart), and of what may change about it later."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import msgspec
 
-from stowplan.embedded.admission.defaults.workloads import CONTROLLER_UID
-from stowplan.embedded.admission.validation import pods
+from stowplan.embedded.admission.validation import names, pods, storage
 from stowplan.embedded.admission.validation.field import NOT_NEGATIVE, Field
 from stowplan.embedded.admission.validation.metadata import check_annotations, check_label_selector, check_labels
-from stowplan.embedded.objects.cron_schedule import ScheduleError, parse
+from stowplan.embedded.objects.releases import changed
 from stowplan.embedded.objects.resource import Object
 from stowplan.model.meta import LabelSelector
 from stowplan.model.selectors import SelectorError, compile_label_selector
@@ -23,22 +21,17 @@ _PERCENT_RULE: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' "
     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 )
-_MISMATCH: Final = "`selector` does not match template `labels`"
-_JOB_COUNTS: Final = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
-#: Of a cron job: its jobs have eleven characters more.
-_LONGEST_CRON_JOB_NAME: Final = 52
+MISMATCH: Final = "`selector` does not match template `labels`"
 _CHANGEABLE_OF_STATEFUL_SET: Final = (
     *("replicas", "ordinals", "template", "updateStrategy"),
     *("revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds"),
 )
-#: Of a job that waits, these parts of its pods may still be set, by whoever queues it.
-_CHANGEABLE_WHILE_SUSPENDED: Final = ("nodeSelector", "affinity", "tolerations", "schedulingGates")
 
 
 def check_deployment(deployment: Field) -> None:
     spec = deployment["spec"]
     _check_set(spec, "deployment", "ReplicaSet")
-    _check_counts(spec, "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+    check_counts(spec, "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
     deadline = spec["progressDeadlineSeconds"]
     if deadline.value is not None and deadline.value <= spec.get("minReadySeconds", 0):
         deadline.invalid("must be greater than minReadySeconds")
@@ -47,7 +40,7 @@ def check_deployment(deployment: Field) -> None:
 
 def check_replica_set(replica_set: Field) -> None:
     _check_set(replica_set["spec"], "deployment", "ReplicaSet")
-    _check_counts(replica_set["spec"], "minReadySeconds")
+    check_counts(replica_set["spec"], "minReadySeconds")
 
 
 def check_stateful_set(stateful_set: Field) -> None:
@@ -58,7 +51,19 @@ def check_stateful_set(stateful_set: Field) -> None:
     if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
         strategy.invalid("must be 'RollingUpdate' or 'OnDelete'", _go_strategy(strategy))
     _check_set(Field(spec.problems, spec.path, _with_claims(spec.value)), "statefulset", "StatefulSet")
-    _check_counts(spec, "minReadySeconds")
+    check_counts(spec, "minReadySeconds")
+    check_counts(spec["ordinals"], "start")
+    for when in ("whenDeleted", "whenScaled"):
+        spec["persistentVolumeClaimRetentionPolicy"][when].check_one_of(("Retain", "Delete"))
+    _check_rolling_update(strategy["rollingUpdate"], strategy.get("type", ""))
+
+
+def check_new_stateful_set(stateful_set: Field) -> None:
+    """Check what cannot be changed later, and may be wrong in what an older release has taken."""
+    spec = stateful_set["spec"]
+    spec["serviceName"].check_given(names.label)
+    for template in spec["volumeClaimTemplates"]:
+        storage.check_claim(template)
 
 
 def check_daemon_set(daemon_set: Field) -> None:
@@ -70,16 +75,21 @@ def check_daemon_set(daemon_set: Field) -> None:
     if is_fine:
         _check_selected_template(spec, "DaemonSet")
     else:
-        _check_template(spec["template"])
-    _check_counts(spec, "minReadySeconds", "revisionHistoryLimit")
+        check_template(spec["template"])
+    check_counts(spec, "minReadySeconds", "revisionHistoryLimit")
     strategy, rolling = spec["updateStrategy"], spec["updateStrategy"]["rollingUpdate"]
     match strategy.get("type"):
         case "OnDelete":
             pass
         case "RollingUpdate":
             # Filled in for this type only.
-            if _is_nothing(rolling.get("maxUnavailable")) and _is_nothing(rolling.get("maxSurge")):
-                rolling["maxUnavailable"].required("cannot be 0 when maxSurge is 0")
+            surge, unavailable = rolling["maxSurge"], rolling["maxUnavailable"]
+            surge.check_set(share)
+            unavailable.check_set(share)
+            if _is_some(surge.value) and _is_some(unavailable.value):
+                surge.invalid("may not be set when maxUnavailable is non-zero")
+            elif not _is_some(surge.value) and not _is_some(unavailable.value):
+                unavailable.required("cannot be 0 when maxSurge is 0")
         case _:
             strategy.unsupported(("RollingUpdate", "OnDelete"), _go_strategy(strategy))
 
@@ -89,41 +99,12 @@ def check_replication_controller(controller: Field) -> None:
     selector, template = spec["selector"], spec["template"]
     selector.check_needed()
     check_labels(selector)
-    _check_counts(spec, "replicas", "minReadySeconds")
+    check_counts(spec, "replicas", "minReadySeconds")
     labels = template["metadata"].get("labels", {})
     if any(labels.get(key) != value for key, value in (selector.value or {}).items()):
-        template["metadata"]["labels"].invalid(_MISMATCH, labels or None)
-    _check_template(template)
+        template["metadata"]["labels"].invalid(MISMATCH, labels or None)
+    check_template(template)
     _check_always(template["spec"], "ReplicationController")
-
-
-def check_job(job: Field) -> None:
-    """Check a job."""
-    spec = job["spec"]
-    _check_job_spec(spec)
-    selector, labels = spec["selector"], spec["template"]["metadata"]["labels"]
-    if selector.value is None:
-        selector.required()
-    else:
-        check_label_selector(selector)
-        # A job that makes its own selector must have nothing else in it.
-        own = {"matchLabels": {CONTROLLER_UID: job["metadata"].get("uid")}}
-        if not spec.get("manualSelector") and selector.value != own:
-            selector.invalid("`selector` not auto-generated")
-    if not selects(selector.value, labels.value or {}):
-        labels.invalid(_MISMATCH)
-
-
-def check_cron_job(cron_job: Field) -> None:
-    """Check a cron job and what its jobs will be made from."""
-    spec, name = cron_job["spec"], cron_job["metadata"]["name"]
-    if len(name.value or "") > _LONGEST_CRON_JOB_NAME:
-        name.invalid(f"must be no more than {_LONGEST_CRON_JOB_NAME} characters")
-    spec["schedule"].check_needed(_schedule)
-    spec["timeZone"].check_set(_time_zone)
-    spec["concurrencyPolicy"].check_one_of(("Allow", "Forbid", "Replace"))
-    _check_counts(spec, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-    _check_job_spec(spec["jobTemplate"]["spec"])
 
 
 def check_stateful_set_update(stateful_set: Field, before: Object) -> None:
@@ -133,18 +114,6 @@ def check_stateful_set_update(stateful_set: Field, before: Object) -> None:
         *most, last = (f"'{field}'" for field in _CHANGEABLE_OF_STATEFUL_SET)
         others = f"{', '.join(most)} and {last}"
         spec.forbidden(f"updates to statefulset spec for fields other than {others} are forbidden")
-
-
-def check_job_update(job: Field, before: Object) -> None:
-    spec, old = job["spec"], before["spec"]
-    is_elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
-    if not is_elastic:
-        spec["completions"].check_unchanged(old.get("completions"))
-    spec["selector"].check_unchanged(old.get("selector"))
-    if _fixed_template(spec.value, old) != old["template"]:
-        spec["template"].check_unchanged(old["template"])
-    for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy"):
-        spec[field].check_unchanged(old.get(field))
 
 
 def selects(selector: Object | None, labels: Mapping[str, str]) -> bool:
@@ -175,9 +144,15 @@ def _is_nothing(amount: Any) -> bool:
     return amount == 0 or (isinstance(amount, str) and bool(_PERCENT.fullmatch(amount)) and not amount[:-1].strip("0"))
 
 
+def _is_some(amount: Any) -> bool:
+    """Whether a share is a number of pods at all, and not nothing."""
+    is_number = isinstance(amount, int) or (isinstance(amount, str) and bool(_PERCENT.fullmatch(amount)))
+    return is_number and not _is_nothing(amount)
+
+
 def _check_set(spec: Field, kind: str, template_kind: str) -> None:
     """Check what deployments, replica sets and stateful sets have in common."""
-    _check_counts(spec, "replicas")
+    check_counts(spec, "replicas")
     selector = spec["selector"]
     if selector.value is None:
         selector.required()
@@ -194,12 +169,12 @@ def _check_selected_template(spec: Field, kind: str) -> None:
     template = spec["template"]
     labels = template["metadata"]["labels"]
     if not selects(spec.get("selector"), labels.value or {}):
-        labels.invalid(_MISMATCH)
-    _check_template(template)
+        labels.invalid(MISMATCH)
+    check_template(template)
     _check_always(template["spec"], kind)
 
 
-def _check_template(template: Field) -> None:
+def check_template(template: Field) -> None:
     """Check a template of pods, whatever it belongs to. Upstream leaves `metadata` out of the paths."""
     metadata = template.get("metadata") or {}
     for field, check in (("labels", check_labels), ("annotations", check_annotations)):
@@ -217,9 +192,24 @@ def _check_always(spec: Field, kind: str) -> None:
         spec["activeDeadlineSeconds"].forbidden(f"activeDeadlineSeconds in {kind} is not Supported")
 
 
+def _check_rolling_update(rolling: Field, kind: str) -> None:
+    unavailable = rolling["maxUnavailable"]
+    if kind == "OnDelete" and rolling.value is not None:
+        shown = {"Partition": rolling.get("partition", 0), "MaxUnavailable": unavailable.value}
+        rolling.invalid("only allowed for updateStrategy 'RollingUpdate'", shown)
+    elif kind == "RollingUpdate":
+        check_counts(rolling, "partition")
+        if not changed("UnavailableOfSets", rolling.problems.release):
+            return
+        unavailable.check_set(share)
+        if unavailable.value is not None and not _is_some(unavailable.value):
+            unavailable.invalid("cannot be 0")
+
+
 def _with_claims(spec: Object) -> Object:
     """The spec of a stateful set as its pods will have it: each claim is a volume, in place of one of that name."""
-    claims = [claim.get("metadata", {}).get("name", "") for claim in spec.get("volumeClaimTemplates", ())]
+    templates = spec.get("volumeClaimTemplates", ())
+    claims = list(dict.fromkeys(claim.get("metadata", {}).get("name", "") for claim in templates))
     if not claims:
         return spec
     template = spec["template"]
@@ -249,53 +239,7 @@ def _go_strategy(strategy: Field) -> Object:
     return {"Type": strategy.get("type", ""), "RollingUpdate": strategy.get("rollingUpdate")}
 
 
-def _check_counts(spec: Field, *fields: str) -> None:
+def check_counts(spec: Field, *fields: str) -> None:
     for field in fields:
         if (spec.get(field) or 0) < 0:
             spec[field].check_not_negative()
-
-
-def _check_job_spec(spec: Field) -> None:
-    _check_counts(spec, *_JOB_COUNTS)
-    spec["completionMode"].check_one_of(("NonIndexed", "Indexed"))
-    if spec.get("completionMode") == "Indexed" and "completions" not in spec:
-        spec["completions"].required("when completion mode is Indexed")
-    _check_template(spec["template"])
-    policy = spec["template"]["spec"]["restartPolicy"]
-    if policy.value in (None, "", "Always"):
-        policy.required('valid values: "OnFailure", "Never"')
-    else:
-        policy.check_one_of(("OnFailure", "Never"))
-
-
-def _schedule(text: str) -> Iterable[str]:
-    try:
-        parse(text)
-    except ScheduleError as wrong:
-        yield str(wrong)
-
-
-def _time_zone(zone: str) -> Iterable[str]:
-    if not zone:
-        return ("timeZone must be nil or non-empty string",)
-    if zone.lower() == "local":
-        return ("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",)
-    try:
-        ZoneInfo(zone)
-    except (KeyError, OSError, ValueError):
-        return (f"unknown time zone {zone}",)
-    return ()
-
-
-def _fixed_template(spec: Object, old: Object) -> Object:
-    """The new template of a job, with what may change put back."""
-    template: Object = spec["template"]
-    if not (old.get("suspend") and template != old["template"]):
-        return template
-    pod_spec, kept = dict(template.get("spec", {})), old["template"].get("spec", {})
-    for field in _CHANGEABLE_WHILE_SUSPENDED:
-        pod_spec.pop(field, None)
-        if field in kept:
-            pod_spec[field] = kept[field]
-    # Its labels and annotations are changeable too.
-    return {**template, "metadata": old["template"].get("metadata", {}), "spec": pod_spec}
