@@ -277,6 +277,23 @@ def test_pods_of_the_cluster_that_wait_are_told_of(folder: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, f"note: {told}\n")
 
 
+def test_pods_that_workloads_of_the_cluster_make_are_not_asked_about(folder: Path) -> None:
+    (folder / "job.yaml").write_text(JOB.replace("name: w", "name: asked"))
+    with (folder / "cluster.yaml").open("a") as cluster:
+        cluster.write(f"---\n{workload('Deployment', 'replicas: 3, ')}")
+
+    answer = asked("fits -f job.yaml")
+    mix = asked("headroom -f job.yaml -f pod.yaml")
+    told = whatif("preempt -f job.yaml --from cluster.yaml")
+
+    assert [one["pod"].startswith("default/asked-") for one in answer["pods"]] == [True, True]
+    assert sorted(name[:13] for name in mix["pods"]) == ["default/asked", "default/new"]
+    assert (told.exit_code, told.stderr) == (
+        0,
+        "note: pods of the cluster that wait for a node: 3; `stowplan schedule` says where they go\n",
+    )
+
+
 def test_another_configuration_can_be_asked(folder: Path) -> None:
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     config += "profiles: [{plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}}]\n"
