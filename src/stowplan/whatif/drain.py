@@ -116,7 +116,7 @@ class _Draining:
         """Evict a pod, if its budget lets it go and it finds another node."""
         held = self._budgets.in_the_way(pod)
         if held:
-            return Moved(pod=pod.key, from_node=node_name, message=_why(held), held_by=tuple(held))
+            return Moved(pod=pod.key, from_node=node_name, message=self._budgets.why(pod), held_by=tuple(held))
         if has_claims(pod):
             # What becomes of claims is not put back by hand.
             with self._world.suppose() as world:
@@ -172,12 +172,6 @@ def evicted_from(world: World, nodes: Sequence[Node]) -> list[tuple[Pod, str]]:
     """Return the pods that leave nodes, with their node, in the order of eviction."""
     placed = [one for node in nodes for one in world.cache.pods_on(node.name) if has_to_go(one.pod)]
     return [(one.pod, one.node_name) for one in sorted(placed, key=lambda one: importance(one.pod))]
-
-
-def _why(held: Sequence[str]) -> str:
-    if len(held) > 1:
-        return f"nobody can evict it: more than one budget is about it, {', '.join(held)}"
-    return f"evicting it would violate {held[0]}"
 
 
 def _ordinal(pod: Pod) -> int:
