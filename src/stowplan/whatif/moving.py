@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from stowplan.engine.failure import Chosen
 from stowplan.model.dra import ResourceClaim, ResourceClaimStatus
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.whatif import claims
 from stowplan.whatif.changes import replacement
@@ -56,6 +57,16 @@ def take_off(world: World, pod: Pod) -> Pod:
         if claim is not None:
             _give_up(world, pod, claim)
     return claims.renew(world, pod, replacement(pod))
+
+
+def remove_nodes(world: World, nodes: Sequence[Node]) -> list[Pod]:
+    """Have nodes be gone, with their pods; return these."""
+    lost = [placed.pod for node in nodes for placed in world.cache.pods_on(node.name)]
+    for pod in lost:
+        take_off(world, pod)
+    for node in nodes:
+        world.remove(node)
+    return lost
 
 
 def has_claims(pod: Pod) -> bool:
