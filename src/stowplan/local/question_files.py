@@ -106,6 +106,8 @@ class QuestionFiles:
     """What was named on the command line, read when it is asked for."""
 
     def __init__(self, cluster: Sequence[str], workloads: Sequence[str], gates: FeatureGates) -> None:
+        if STDIN in cluster and STDIN in workloads:
+            raise QuestionError("-f - and --from -: the standard input can be read once; name a file for one of them")
         self._cluster, self._workloads, self._gates = tuple(cluster), tuple(workloads), gates
         self._read: dict[str, list[Manifest]] = {}
         self._whole: FileCluster | None = None

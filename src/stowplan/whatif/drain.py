@@ -9,7 +9,7 @@ first: what a plan promises is what they leave.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -71,11 +71,16 @@ def drain(world: World, nodes: Sequence[Node], batches: int = 1) -> Drain:
     return Drain(
         can_be_drained=all(batch.is_good for batch in done),
         batches=done,
-        homeless=[one.pod for one in told if one.is_homeless],
+        homeless=_once(one.pod for one in told if one.is_homeless),
         held_by_budgets=held,
-        unmanaged=[one.pod for one in told if one.is_unmanaged],
+        unmanaged=_once(one.pod for one in told if one.is_unmanaged),
         also_placed=draining.also_placed,
     )
+
+
+def _once(keys: Iterable[str]) -> list[str]:
+    """Name each pod once, though with several batches it may have to go several times."""
+    return list(dict.fromkeys(keys))
 
 
 class _Draining:

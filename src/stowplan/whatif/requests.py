@@ -246,7 +246,7 @@ def _take(world: World, step: Step, path: str) -> None:
         changes.cordon(world, step.cordon.find(world))
     if step.drain is not None:
         drain(world, step.drain.find(world))
-    for key in step.remove_pods.names if step.remove_pods is not None else ():
+    for key in dict.fromkeys(step.remove_pods.names) if step.remove_pods is not None else ():
         take_off(world, pod_of(world, key))
     if step.add is not None:
         world.add_all([_addition(one, f"{path}.add.objects[{at}]") for at, one in enumerate(step.add.objects)])

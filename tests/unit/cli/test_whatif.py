@@ -325,6 +325,11 @@ FILES = "--from cluster.yaml"
     ("line", "problem"),
     [
         pytest.param(
+            "fits -f - --from -",
+            "-f - and --from -: the standard input can be read once; name a file for one of them",
+            id="the standard input, twice",
+        ),
+        pytest.param(
             f"fits -f none.yaml {FILES}",
             "none.yaml: cannot be read: No such file or directory; check the path",
             id="a file that is not there",

@@ -150,6 +150,11 @@ def test_pods_that_are_gone_leave_their_room() -> None:
     assert ask(cluster, "fits", {"removePods": {"names": ["default/there-0"]}}, pods=[data(pod("new"))])["fits"] is True
 
 
+def test_pods_that_are_named_twice_go_once() -> None:
+    cluster, names = cluster_of(node("a"), pod("there-0", cpu=4, on="a")), ["default/there-0", "default/there-0"]
+    assert ask(cluster, "fits", {"removePods": {"names": names}}, pods=[data(pod("new"))])["fits"] is True
+
+
 def test_objects_that_come_count() -> None:
     cluster, more = cluster_of(node("a")), [data(node("b")), data(pod("there-0", cpu=3, on="b"))]
     assert ask(cluster, "headroom", {"add": {"objects": more}}, mix=[{"pod": data(pod("new"))}])["rounds"] == 5

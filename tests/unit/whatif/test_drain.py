@@ -119,6 +119,13 @@ def test_in_batches_nodes_come_back_before_the_next_go() -> None:
     assert drain(cluster, "a", "b")["homeless"] == ["default/x-0", "default/y-0"]
 
 
+def test_a_pod_that_goes_twice_is_named_once() -> None:
+    bare = pod("bare-0", on="a", owner="")
+    found = drain(cluster_of(node("a"), node("b"), bare), "a", "b", batches=2)
+    assert [[one["to"] for one in batch["moved"]] for batch in found["batches"]] == [["b"], ["a"]]
+    assert found["unmanaged"] == ["default/bare-0"]
+
+
 def test_pods_of_one_budget_are_in_different_batches() -> None:
     nodes = [node(name) for name in "abcd"]
     pods = [pod(f"{app}-{name}", on=name) for name, app in zip("abcd", ("web", "web", "db", "db"), strict=True)]
