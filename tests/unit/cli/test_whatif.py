@@ -294,6 +294,15 @@ def test_pods_that_workloads_of_the_cluster_make_are_not_asked_about(folder: Pat
     )
 
 
+def test_no_node_is_a_near_miss_for_a_pod_that_is_held_back(folder: Path) -> None:
+    (folder / "gated.yaml").write_text(pod("held", more=", nodeSelector: {disk: ssd}, schedulingGates: [{name: a/b}]"))
+    result = whatif("fits -f gated.yaml --from cluster.yaml")
+    assert (result.exit_code, result.stdout.splitlines()[-2:]) == (
+        1,
+        ["0 of 1 pods fit", "refused: waiting for scheduling gates: [a/b]"],
+    )
+
+
 def test_another_configuration_can_be_asked(folder: Path) -> None:
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     config += "profiles: [{plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}}]\n"
