@@ -86,7 +86,9 @@ def headroom(world: World, mix: Sequence[MixShare], limit: int = DEFAULT_LIMIT) 
         placed[pod.key] += sum(isinstance(one, Chosen) for one in outcomes)
         missing = next((one for one in outcomes if not isinstance(one, Chosen)), None)
         if missing is not None:
-            grown = _shortages(_reasons(missing), before[pod.key])
+            # Of a pod that was refused with its gang, only the sentence is known.
+            reasons = _reasons(missing) or (_against(world, missing.pod) if placed.total() else Counter())
+            grown = _shortages(reasons, before[pod.key])
             message = str(getattr(missing, "message", ""))
             rounds = _whole(placed, mix)
             return Headroom(rounds=rounds, pods=dict(placed), stopped_by=pod.key, message=message, runs_out=grown)

@@ -122,7 +122,8 @@ def test_pods_of_a_gang_fit_if_as_many_as_it_needs_do(group: dict[str, Any], opt
     known = decode.decode_object({**group, "kind": "PodGroup", "metadata": {"name": "train", "namespace": "default"}})
     cluster = cluster_of(node("a"), node("b"), known, **options)
     assert of_mix(cluster, (in_gang("large", cpu=3), 1))["rounds"] == 0
-    assert of_mix(cluster, (in_gang("small", cpu=1), 1))["rounds"] == 8
+    small = of_mix(cluster, (in_gang("small", cpu=1), 1))
+    assert (small["rounds"], small["runsOut"]) == (8, [{"reason": "Insufficient cpu", "nodes": 2}])
     assert of_mix(cluster, (in_gang("small", cpu=1), 3), (pod("other"), 1))["rounds"] == 2
 
 
