@@ -21,7 +21,16 @@ from stowplan.model.tolerations import is_tolerated
 from stowplan.plugins.nodeunschedulable import CORDON
 from stowplan.whatif.budgets import BudgetBook
 from stowplan.whatif.changes import cordon
-from stowplan.whatif.moving import Moved, has_claims, has_to_go, moved, placed_again, take_off, try_ours
+from stowplan.whatif.moving import (
+    Moved,
+    count_for_group,
+    has_claims,
+    has_to_go,
+    moved,
+    placed_again,
+    take_off,
+    try_ours,
+)
 from stowplan.whatif.world import QuestionError, TriedPod, World
 
 #: The plugins to which it matters where other pods are.
@@ -145,14 +154,22 @@ class _Draining:
         if before:
             why = f"its StatefulSet makes it anew only when {before} has a node"
             return Moved(pod=pod.key, from_node=node_name, message=why)
+        count_for_group(world, again)
+        outcome = self._outcome(world, again)
+        if not isinstance(outcome, Chosen):
+            world.remove(again)
+        return moved(pod, node_name, outcome)
+
+    def _outcome(self, world: World, again: Pod) -> TriedPod | None:
+        """Try a pod, also with those who wait there before it; None if it is none of ours."""
         helped = [self._waiting[key] for key in self._waiting if key in self._awaits_others]
         if helped:
             with world.suppose() as crowded:
                 try_ours(crowded, helped)
                 outcome = next(iter(try_ours(crowded, [again])), None)
             if not isinstance(outcome, Chosen):
-                return moved(pod, node_name, outcome)
-        return moved(pod, node_name, next(iter(try_ours(world, [again])), None))
+                return outcome
+        return next(iter(try_ours(world, [again])), None)
 
     def _comes_before(self, again: Pod) -> str:
         """Return a pod that waits, and before which a StatefulSet makes no other."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stowplan.app.cluster import Cluster
 from stowplan.model.meta import LabelSelector
 from stowplan.testing import make_pod
-from tests.unit.whatif.questions import ask, budget, cluster_of, node, pod
+from tests.unit.whatif.questions import FLAVOURS, ask, budget, cluster_of, cluster_with_gang, in_gang, node, pod
 
 
 def drain(cluster: Cluster, *names: str, batches: int = 1, **more: Any) -> Any:
@@ -101,6 +101,17 @@ def test_a_pod_of_another_scheduler_is_left_to_that() -> None:
     found = drain(cluster_of(node("a"), node("b"), other), "a")
     assert messages(found) == {"other": "it is left to another scheduler, 'batch'"}
     assert found["canBeDrained"] is False
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_pod_of_a_gang_that_runs_is_made_anew_as_one_of_it(flavour: str) -> None:
+    cluster = cluster_with_gang(
+        flavour, node("a"), node("b"), in_gang("train-0", on="a"), in_gang("train-1", on="b"), needed=2
+    )
+    assert drain(cluster, "a")["canBeDrained"] is True
+    # Who stays is of the gang as before.
+    assert drain(cluster, "a", "b")["homeless"] == ["default/train-0", "default/train-1"]
+    assert drain(cluster, "a", "b", batches=2)["canBeDrained"] is True
 
 
 # Batches

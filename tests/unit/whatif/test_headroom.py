@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.what_if import ClusterWorld
-from stowplan.model import decode
 from stowplan.model.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from stowplan.model.meta import NamespacedMeta, ObjectMeta, ObjectReference
-from stowplan.model.pod import Pod, SchedulingGroup
+from stowplan.model.pod import Pod
 from stowplan.model.storage import (
     PersistentVolume,
     PersistentVolumeClaim,
@@ -28,7 +27,7 @@ from stowplan.model.volumes import ClaimSource, PersistentVolumeClaimSpec, Volum
 from stowplan.testing import make_node, make_pod
 from stowplan.whatif.headroom import Headroom, MixShare, headroom
 from tests.examples import examples
-from tests.unit.whatif.questions import ask, cluster_of, data, node, pod
+from tests.unit.whatif.questions import FLAVOURS, ask, cluster_of, cluster_with_gang, data, in_gang, node, pod
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -99,28 +98,9 @@ def test_a_constraint_that_the_profile_brings_is_kept() -> None:
     assert found["pods"] == {"default/new": 3}
 
 
-OWN = {"apiVersion": "scheduling.k8s.io/v1beta1", "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}}}
-COMMUNITY = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "spec": {"minMember": 3}}
-SORTED = {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]}
-CO = {**HEAD, "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Coscheduling"}]}, "queueSort": SORTED}}]}
-
-
-def in_gang(name: str, cpu: int) -> Pod:
-    """Make a pod that is in the gang `train`, of either flavour."""
-    made = make_pod(name).requests(cpu=cpu).label("scheduling.x-k8s.io/pod-group", "train").build()
-    return replace(made, spec=replace(made.spec, scheduling_group=SchedulingGroup(pod_group_name="train")))
-
-
-@pytest.mark.parametrize(
-    ("group", "options"),
-    [
-        pytest.param(OWN, {"feature_gates": {"GenericWorkload": True}}, id="of Kubernetes"),
-        pytest.param(COMMUNITY, {"config": CO}, id="of the community"),
-    ],
-)
-def test_pods_of_a_gang_fit_if_as_many_as_it_needs_do(group: dict[str, Any], options: dict[str, Any]) -> None:
-    known = decode.decode_object({**group, "kind": "PodGroup", "metadata": {"name": "train", "namespace": "default"}})
-    cluster = cluster_of(node("a"), node("b"), known, **options)
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_pods_of_a_gang_fit_if_as_many_as_it_needs_do(flavour: str) -> None:
+    cluster = cluster_with_gang(flavour, node("a"), node("b"), needed=3)
     assert of_mix(cluster, (in_gang("large", cpu=3), 1))["rounds"] == 0
     small = of_mix(cluster, (in_gang("small", cpu=1), 1))
     assert (small["rounds"], small["runsOut"]) == (8, [{"reason": "Insufficient cpu", "nodes": 2}])
