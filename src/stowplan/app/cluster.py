@@ -178,9 +178,11 @@ class Cluster:
             self.add(found)
 
     def remove(self, found: Any) -> None:
-        """Drop an object; nothing happens if it is not known."""
+        """Drop an object, and free the devices that a pod was given here; nothing happens if it is not known."""
         self._check_open()
         objects.remove(self._handlers, self._pending, found)
+        if isinstance(found, Pod):
+            self.handle.claims.give_up(found.uid)
 
     @property
     def pending(self) -> tuple[Pod, ...]:

@@ -49,8 +49,10 @@ class PluginHandle:
         self.stopwatch = Stopwatch()
         #: Told when changes were applied.
         self.cluster_changes = ClusterChanges()
-        #: The resource claims on their way to the cluster.
-        self.claims = ClaimTracker(cache.objects, cache.table.reads, feature_gates, cache.groups)
+        #: The resource claims on their way to the cluster, where there is somebody to write to.
+        self.claims = ClaimTracker(
+            cache.objects, cache.table.reads, feature_gates, cache.groups, lambda: self.writer is not None
+        )
         self.measures: Measures = Unmeasured()
         #: What plugins write to; without one, what they write is done here.
         self.writer: Writer | None = None

@@ -26,7 +26,7 @@ from stowplan.framework.post_filter import run_group_post_filter
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Vocabulary
 from stowplan.model.pod import Pod, pod_id
-from stowplan.model.pod_group import CommunityPodGroup, GroupKey, PodGroup, community_group, own_group
+from stowplan.model.pod_group import GroupKey, PodGroup, community_group, own_group
 from stowplan.observe.group_explanation import GroupExplanation, PlacementReport
 from stowplan.queue.entry import QueuedPod
 from stowplan.table.nodes import Nodes
@@ -56,7 +56,7 @@ def membership(cache: Cache, gates: FeatureGates, profile: Profile, pod: Pod) ->
         return f"It is in {key}, which is not there."
     members = cache.groups.members(key)
     placed = sum(cache.placed(one) is not None for one in members)
-    needed = max(1, group.spec.min_member if isinstance(group, CommunityPodGroup) else group.spec.min_count)
+    needed = max(1, group.spec.min_count)
     verb = "is" if needed == 1 else "are"
     said = f"It is in {key}: {placed} of {len(members)} pods have a node, {needed} {verb} needed."
     root = root_of(cache, pod) if isinstance(group, PodGroup) else None

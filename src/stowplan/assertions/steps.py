@@ -19,7 +19,7 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod
 from stowplan.model.selectors import Selector, SelectorError, parse_selector
 from stowplan.whatif import changes
-from stowplan.whatif.changes import WantedNodes, more_like
+from stowplan.whatif.changes import WantedNodes, add_like
 from stowplan.whatif.moving import has_to_go, take_off
 from stowplan.whatif.requests import read_shape
 from stowplan.whatif.tables import counted
@@ -117,7 +117,7 @@ def add_nodes(*, like: str = "", shape: Node | Mapping[str, Any] | None = None, 
 
     def take(supposed: SupposedCluster) -> None:
         template = made or supposed.lost.get(like) or node_of(supposed.world, like)
-        supposed.world.add_all(more_like(supposed.world, template, count))
+        add_like(supposed.world, template, count)
         supposed.told.append(title)
 
     return SupposedStep(title, take)
@@ -134,7 +134,7 @@ def remove_pods(pattern: str) -> SupposedStep:
         if not placed and not waiting:
             raise QuestionError(f"remove_pods: {no_such_pod(pattern, supposed)}")
         for pod in placed:
-            supposed.world.remove(pod)
+            take_off(supposed.world, pod)
         for key in waiting:
             supposed.cluster.remove(supposed.waiting.pop(key))
         supposed.told.append(f"{title} ({counted(len(placed) + len(waiting), 'pod')})")

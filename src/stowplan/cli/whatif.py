@@ -233,8 +233,8 @@ def _answer(ctx: click.Context, given: Mapping[str, Any], question: Callable[[An
     from stowplan.local.question_files import QuestionFiles
     from stowplan.whatif.world import QuestionError
 
-    files = QuestionFiles(given["cluster_files"], given.get("workloads", ()), given["gates"])
     try:
+        files = QuestionFiles(given["cluster_files"], given.get("workloads", ()), given["gates"])
         asked, steps = question(files), [{"addNodes": step} for step in _more_nodes(ctx, given["gates"])]
         most = ctx.meta.get(_SEARCH)
         if most is not None:

@@ -58,6 +58,8 @@ class FileCluster:
     nodes: dict[str, Node] = field(default_factory=dict)
     pods: dict[str, Pod] = field(default_factory=dict)
     others: list[Any] = field(default_factory=list)
+    #: The keys of the pods that were not there before what was put in last.
+    later: frozenset[str] = frozenset()
     #: Workloads whose pods the API refused.
     unmade: tuple[Shortfall, ...] = ()
     #: What is good to know of it.
@@ -118,15 +120,22 @@ def read(paths: Sequence[str], gates: FeatureGates = DEFAULT_GATES) -> FileClust
     return make(read_manifests(paths), gates)
 
 
-def make(manifests: Sequence[Manifest], gates: FeatureGates = DEFAULT_GATES, seed: int = _SEED) -> FileCluster:
+def make(
+    manifests: Sequence[Manifest],
+    gates: FeatureGates = DEFAULT_GATES,
+    seed: int = _SEED,
+    later: Sequence[Manifest] = (),
+) -> FileCluster:
     """Make of manifests what a server would. Raise SourceError if it would refuse them.
 
-    Names and uids are drawn from the seed; what is made apart and then put together needs another one.
+    Names and uids are drawn from the seed; what is made apart and then put together needs another one. What comes
+    `later` is put in when all pods of the rest are made.
     """
-    return asyncio.run(_make(in_order(manifests), gates, seed))
+    return asyncio.run(_make((in_order(manifests), in_order(later)), gates, seed))
 
 
-async def _make(manifests: Sequence[Manifest], gates: FeatureGates, seed: int) -> FileCluster:
+async def _make(stages: Sequence[Sequence[Manifest]], gates: FeatureGates, seed: int) -> FileCluster:
+    manifests = [one for stage in stages for one in stage]
     api = Api(Store(), Catalogue(gates.release, gates.on), now, random.Random(seed).getrandbits)
     found = FileCluster(api=api)
     progress = _Quietly(found.notes)
@@ -137,14 +146,20 @@ async def _make(manifests: Sequence[Manifest], gates: FeatureGates, seed: int) -
     applier = Applier(api, keeps_status=True)
     initial_objects.define(applier, served, progress)
     _note_leftovers(applier, served, found.notes)
-    contents = _contents(served)
-    initial_objects.put_copied(applier, contents, progress)
-    async with _controllers(api) as rest:
-        await initial_objects.put_new(applier, contents, progress, rest.quiet)
-        await rest.quiet()
+    classes = () if any(one.kind == "StorageClass" for one in served) else (initial_objects.our_class(),)
+    known: set[str] = set()
+    for stage in stages:
+        known = _uids(api)
+        copied = tuple(replace(one, content=_all_at_once(one)) for one in stage if one not in ours)
+        contents, classes = LoadedObjects(copied=copied, classes=classes), ()
+        initial_objects.put_copied(applier, contents, progress)
+        async with _controllers(api) as rest:
+            await initial_objects.put_new(applier, contents, progress, rest.quiet)
+            await rest.quiet()
     found.unmade = find_shortfalls(api)
     for one in (*map(_decoded, ours), *_objects(api, manifests)):
         found.add(one)
+    found.later = frozenset(key for key, pod in found.pods.items() if pod.uid not in known)
     return found
 
 
@@ -171,13 +186,6 @@ async def _controllers(api: Api) -> AsyncIterator[Components]:
         yield rest
     finally:
         await rest.stop()
-
-
-def _contents(manifests: Sequence[Manifest]) -> LoadedObjects:
-    """Take everything for what a cluster has already; a storage class of ours is there only if they bring none."""
-    has_class = any(one.kind == "StorageClass" for one in manifests)
-    copied = tuple(replace(one, content=_all_at_once(one)) for one in manifests)
-    return LoadedObjects(copied=copied, classes=() if has_class else (initial_objects.our_class(),))
 
 
 def _all_at_once(manifest: Manifest) -> Any:

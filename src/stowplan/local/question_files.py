@@ -106,6 +106,8 @@ class QuestionFiles:
     """What was named on the command line, read when it is asked for."""
 
     def __init__(self, cluster: Sequence[str], workloads: Sequence[str], gates: FeatureGates) -> None:
+        if STDIN in cluster and STDIN in workloads:
+            raise QuestionError("-f - and --from -: the standard input can be read once; name a file for one of them")
         self._cluster, self._workloads, self._gates = tuple(cluster), tuple(workloads), gates
         self._read: dict[str, list[Manifest]] = {}
         self._whole: FileCluster | None = None
@@ -150,17 +152,18 @@ class QuestionFiles:
     def cluster(self) -> FileCluster:
         """Return the cluster with all that is there but the pods that are asked about."""
         whole = self._whole if self._whole is not None else self._base
-        whole.pods = {key: pod for key, pod in whole.pods.items() if key in self._base.pods}
+        whole.pods = {key: pod for key, pod in whole.pods.items() if key not in whole.later}
         return whole
 
     def waiting(self) -> list[Pod]:
         """Return the pods of the cluster that look for a node."""
-        return self._base.pending
+        return self.cluster().pending
 
     def notes(self) -> list[str]:
-        waiting = len(self._base.pending)
+        waiting = len(self.waiting())
         told = f"pods of the cluster that wait for a node: {waiting}; `stowplan schedule` says where they go"
-        return [*dict.fromkeys((*self._base.notes, *self._notes)), *([told] if waiting else [])]
+        known = self._notes if self._whole is not None else dict.fromkeys(self._base.notes)
+        return [*known, *([told] if waiting else [])]
 
     @cached_property
     def _base(self) -> FileCluster:
@@ -181,14 +184,14 @@ class QuestionFiles:
             _refuse_daemons(written, _NO_REPLICAS)
             written = [each for one in written for each in _times(one, replicas)]
         written = [_for_every_node(one) if one.kind == "DaemonSet" else one for one in written]
-        # The cluster first: what is made for it is called the same, with or without the rest.
-        found = file_cluster.make([*self._manifests(self._cluster), *written], self._gates)
+        # The cluster first: the pods that it makes are not asked about.
+        found = file_cluster.make(self._manifests(self._cluster), self._gates, later=written)
         self._notes |= dict.fromkeys(found.notes)
         if found.unmade:
             one = found.unmade[0]
             raise QuestionError(f"{one.workload}: {one.pods} pods were not made: {one.message}")
         self._whole = found if self._whole is None else _joined(self._whole, found)
-        asked = [pod for key, pod in found.pods.items() if key not in self._base.pods]
+        asked = [pod for key, pod in found.pods.items() if key in found.later]
         if not asked:
             told = "".join(f" ({note})" for note in found.notes if note not in self._base.notes)
             raise QuestionError(f"{', '.join(paths)}: no pod is made{told}; give pods, or a workload that makes some")
@@ -215,7 +218,8 @@ def _joined(one: FileCluster, other: FileCluster) -> FileCluster:
     more = [
         found for found in other.others if (type(found), found.metadata.namespace, found.metadata.name) not in known
     ]
-    return FileCluster({**one.nodes, **other.nodes}, {**one.pods, **other.pods}, [*one.others, *more])
+    pods = {**one.pods, **{key: other.pods[key] for key in other.later}}
+    return FileCluster({**one.nodes, **other.nodes}, pods, [*one.others, *more], later=one.later | other.later)
 
 
 def _refuse_daemons(manifests: Sequence[Manifest], problem: str) -> None:

@@ -259,6 +259,11 @@ class CommunityPodGroupSpec(Part, frozen=True, kw_only=True):
     min_resources: ResourceList = {}
     schedule_timeout_seconds: NotNegative | None = None
 
+    @property
+    def min_count(self) -> int:
+        """How many pods must find a place at the same time."""
+        return self.min_member
+
 
 class CommunityPodGroup(Namespaced, frozen=True, kw_only=True):
     """The group of the community's Coscheduling plugin."""

@@ -19,7 +19,6 @@ from stowplan.model.pod_group import (
     COMMUNITY_GROUP,
     COMPOSITE,
     OWN_GROUP,
-    CommunityPodGroup,
     GroupKey,
     community_group,
     own_group,
@@ -94,9 +93,7 @@ def _told(groups: Groups, key: GroupKey, members: Sequence[MemberAnswer], waitin
 def _needed(groups: Groups, key: GroupKey) -> int:
     """Return how many pods (in a group of groups, groups) need a node at the same time; 0 if the group is not there."""
     found = groups.get(key)
-    if found is None:
-        return 0
-    return max(1, found.spec.min_member if isinstance(found, CommunityPodGroup) else found.spec.min_count)
+    return max(1, found.spec.min_count) if found is not None else 0
 
 
 def _problem(groups: Groups, key: GroupKey) -> str:

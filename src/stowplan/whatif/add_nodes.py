@@ -9,7 +9,7 @@ import msgspec
 
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
-from stowplan.whatif.changes import MOST_NODES, more_like
+from stowplan.whatif.changes import MOST_NODES, add_like
 from stowplan.whatif.fits import Fits, fits
 from stowplan.whatif.world import QuestionError, World
 
@@ -35,7 +35,7 @@ def cheapest(world: World, shape: Node, pods: Sequence[Pod], most: int = MOST) -
         if count not in tried:
             with world.suppose() as larger:
                 if count:
-                    larger.add_all(more_like(larger, shape, count))
+                    add_like(larger, shape, count)
                 tried[count] = fits(larger, pods)
         return tried[count].fits
 

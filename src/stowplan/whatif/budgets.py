@@ -1,7 +1,7 @@
 """Disruption budgets as evictions meet them: who may go now, and which budget stands in the way.
 
 A budget that no controller has looked at yet, as in a file, allows what it would allow if every pod with a node were
-healthy.
+healthy. One that a controller looked at and could not count, for it is about pods that nobody scales, allows nothing.
 """
 
 from __future__ import annotations
@@ -37,8 +37,19 @@ class BudgetBook:
         """Return the budgets that do not let a pod go now; nobody evicts a pod that several are about."""
         found = self._about(pod)
         if len(found) > 1:
-            return [budget.key for budget in found]
+            return [] if _asks_no_budget(pod) else [budget.key for budget in found]
         return [budget.key for budget in found if self._left[budget.key] <= 0 and not _is_beyond(pod, budget)]
+
+    def why(self, pod: Pod) -> str:
+        """Say why a pod may not go now, of one that may not."""
+        found = self._about(pod)
+        keys = ", ".join(budget.key for budget in found)
+        if len(found) > 1:
+            return f"nobody can evict it: more than one budget is about it, {keys}"
+        problem = next(filter(None, map(_sync_problem, found)), "")
+        if problem:
+            return f"nobody can evict it: {keys} cannot be counted, {problem}"
+        return f"evicting it would violate {keys}"
 
     def go(self, pod: Pod) -> None:
         """Count a pod as missing for good, if it was not so before."""
@@ -61,13 +72,18 @@ def _is_beyond(pod: Pod, budget: PodDisruptionBudget) -> bool:
     status = budget.status
     if not _is_counted(budget) or is_supposed(pod):
         return False
-    if pod.status.phase != "Running":
+    if _asks_no_budget(pod):
         return True
     ready = pod.status.condition("Ready")
     if ready is not None and ready.status == "True":
         return False
     is_enough = 0 < status.desired_healthy <= status.current_healthy
     return is_enough or budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
+
+
+def _asks_no_budget(pod: Pod) -> bool:
+    """Say whether a pod may go whatever budgets say: it does not run yet, or no longer."""
+    return not is_supposed(pod) and pod.status.phase != "Running"
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:
@@ -80,9 +96,15 @@ def _selector(budget: PodDisruptionBudget) -> Selector | None:
 
 
 def _is_counted(budget: PodDisruptionBudget) -> bool:
-    """Say whether a controller has counted the pods of a budget."""
+    """Say whether a controller has counted the pods of a budget, or tried to."""
     status = budget.status
-    return bool(status.observed_generation or status.expected_pods or status.disruptions_allowed)
+    return bool(status.observed_generation or status.expected_pods or status.disruptions_allowed or status.conditions)
+
+
+def _sync_problem(budget: PodDisruptionBudget) -> str:
+    """Return why a controller could not count the pods of a budget; nothing if it could."""
+    failed = (one for one in budget.status.conditions if one.reason == "SyncFailed")
+    return next((one.message or one.reason for one in failed), "")
 
 
 def _allowed(budget: PodDisruptionBudget, selector: Selector, world: World) -> int:

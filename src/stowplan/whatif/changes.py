@@ -8,10 +8,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from stowplan.model.device_pool import ResourceSlice
 from stowplan.model.meta import ObjectMeta
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod, PodStatus
 from stowplan.model.selectors import Selector, SelectorError, parse_selector
+from stowplan.model.storage import CSINode
 from stowplan.whatif.world import QuestionError, World, node_of
 
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -70,6 +72,18 @@ def _selector(text: str) -> Selector:
         raise QuestionError(f"{problem}; write it as for kubectl, such as disk=ssd,tier in (a, b)") from None
 
 
+def add_like(world: World, template: Node, count: int) -> None:
+    """Add so many nodes like one, with what each brings itself: its limits of volumes, and its devices."""
+    nodes = more_like(world, template, count)
+    limits = world.cache.objects.get(CSINode, "", template.name)
+    slices = [one for one in world.cache.objects.list(ResourceSlice) if one.spec.node_name == template.name]
+    world.add_all(nodes)
+    for name in [node.name for node in nodes]:
+        if limits is not None:
+            world.add(replace(limits, metadata=ObjectMeta(name=name, uid=name)))
+        world.add_all([_of_node(one, name) for one in slices])
+
+
 def more_like(world: World, template: Node, count: int) -> list[Node]:
     """Return so many nodes like one, fresh: with names of their own, ready, and nothing on them."""
     if not 0 < count <= MOST_NODES:
@@ -97,22 +111,17 @@ def _fresh(template: Node, name: str) -> Node:
     return replace(template, metadata=meta, spec=spec, status=replace(template.status, images=()))
 
 
+def _of_node(model: ResourceSlice, name: str) -> ResourceSlice:
+    """Return devices like some of another node, in a pool of their own."""
+    meta = ObjectMeta(name=f"{model.name}-{name}", uid=f"{model.name}-{name}")
+    spec = replace(model.spec, node_name=name, pool=replace(model.spec.pool, name=f"{model.spec.pool.name}-{name}"))
+    return replace(model, metadata=meta, spec=spec)
+
+
 def cordon(world: World, nodes: Sequence[Node]) -> None:
     """Have nodes take no more pods."""
     for node in nodes:
         world.add(replace(node, spec=replace(node.spec, unschedulable=True)))
-
-
-def remove_nodes(world: World, nodes: Sequence[Node]) -> list[Pod]:
-    """Have nodes be gone, with their pods; return these."""
-    lost = []
-    for node in nodes:
-        pods = [placed.pod for placed in world.cache.pods_on(node.name)]
-        for pod in pods:
-            world.remove(pod)
-        world.remove(node)
-        lost += pods
-    return lost
 
 
 def replacement(pod: Pod) -> Pod:

@@ -9,7 +9,7 @@ first: what a plan promises is what they leave.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -21,7 +21,16 @@ from stowplan.model.tolerations import is_tolerated
 from stowplan.plugins.nodeunschedulable import CORDON
 from stowplan.whatif.budgets import BudgetBook
 from stowplan.whatif.changes import cordon
-from stowplan.whatif.moving import Moved, has_claims, has_to_go, moved, placed_again, take_off, try_ours
+from stowplan.whatif.moving import (
+    Moved,
+    count_for_group,
+    has_claims,
+    has_to_go,
+    moved,
+    placed_again,
+    take_off,
+    try_ours,
+)
 from stowplan.whatif.world import QuestionError, TriedPod, World
 
 #: The plugins to which it matters where other pods are.
@@ -71,11 +80,16 @@ def drain(world: World, nodes: Sequence[Node], batches: int = 1) -> Drain:
     return Drain(
         can_be_drained=all(batch.is_good for batch in done),
         batches=done,
-        homeless=[one.pod for one in told if one.is_homeless],
+        homeless=_once(one.pod for one in told if one.is_homeless),
         held_by_budgets=held,
-        unmanaged=[one.pod for one in told if one.is_unmanaged],
+        unmanaged=_once(one.pod for one in told if one.is_unmanaged),
         also_placed=draining.also_placed,
     )
+
+
+def _once(keys: Iterable[str]) -> list[str]:
+    """Name each pod once, though with several batches it may have to go several times."""
+    return list(dict.fromkeys(keys))
 
 
 class _Draining:
@@ -116,7 +130,7 @@ class _Draining:
         """Evict a pod, if its budget lets it go and it finds another node."""
         held = self._budgets.in_the_way(pod)
         if held:
-            return Moved(pod=pod.key, from_node=node_name, message=_why(held), held_by=tuple(held))
+            return Moved(pod=pod.key, from_node=node_name, message=self._budgets.why(pod), held_by=tuple(held))
         if has_claims(pod):
             # What becomes of claims is not put back by hand.
             with self._world.suppose() as world:
@@ -140,14 +154,22 @@ class _Draining:
         if before:
             why = f"its StatefulSet makes it anew only when {before} has a node"
             return Moved(pod=pod.key, from_node=node_name, message=why)
+        count_for_group(world, again)
+        outcome = self._outcome(world, again)
+        if not isinstance(outcome, Chosen):
+            world.remove(again)
+        return moved(pod, node_name, outcome)
+
+    def _outcome(self, world: World, again: Pod) -> TriedPod | None:
+        """Try a pod, also with those who wait there before it; None if it is none of ours."""
         helped = [self._waiting[key] for key in self._waiting if key in self._awaits_others]
         if helped:
             with world.suppose() as crowded:
                 try_ours(crowded, helped)
                 outcome = next(iter(try_ours(crowded, [again])), None)
             if not isinstance(outcome, Chosen):
-                return moved(pod, node_name, outcome)
-        return moved(pod, node_name, next(iter(try_ours(world, [again])), None))
+                return outcome
+        return next(iter(try_ours(world, [again])), None)
 
     def _comes_before(self, again: Pod) -> str:
         """Return a pod that waits, and before which a StatefulSet makes no other."""
@@ -172,12 +194,6 @@ def evicted_from(world: World, nodes: Sequence[Node]) -> list[tuple[Pod, str]]:
     """Return the pods that leave nodes, with their node, in the order of eviction."""
     placed = [one for node in nodes for one in world.cache.pods_on(node.name) if has_to_go(one.pod)]
     return [(one.pod, one.node_name) for one in sorted(placed, key=lambda one: importance(one.pod))]
-
-
-def _why(held: Sequence[str]) -> str:
-    if len(held) > 1:
-        return f"nobody can evict it: more than one budget is about it, {', '.join(held)}"
-    return f"evicting it would violate {held[0]}"
 
 
 def _ordinal(pod: Pod) -> int:

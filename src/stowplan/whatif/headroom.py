@@ -1,13 +1,14 @@
 """How many of a mix of pods fit, and what runs out first.
 
-Pods are placed in rounds, in the order of the mix, until one finds no node. Where pods of one template meet nothing but
-the room on a node, the number follows from that of each node alone, whatever the order, and nothing needs placing.
+Pods are placed in rounds, in the order of the mix, until one finds no node; those that are in a gang come together, for
+one alone finds none. Where pods of one template meet nothing but the room on a node, the number follows from that of
+each node alone, whatever the order, and nothing needs placing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count, islice
 from typing import Final
 
@@ -16,8 +17,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from stowplan.engine.failure import Chosen, Refused
+from stowplan.framework.gangs import has_gangs
+from stowplan.framework.pod_groups import has_groups
 from stowplan.framework.verdict import Rejection
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import community_group, own_group
 from stowplan.table.columns import Rows, Scores
 from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS
 from stowplan.whatif.claims import with_own_claims
@@ -74,7 +78,7 @@ def headroom(world: World, mix: Sequence[MixShare], limit: int = DEFAULT_LIMIT) 
         if found is not None:
             return _of_sums(world, mix[0], found, limit)
     placed: Counter[str] = Counter({share.pod.key: 0 for share in mix})
-    for pod, copies in _rounds(mix, _AT_ONCE if len(mix) == 1 else 1):
+    for pod, copies in _rounds(mix, {share.pod.key: _at_once(world, share, len(mix) == 1) for share in mix}):
         copies = copies[: limit - placed.total()]
         if not copies:
             return Headroom(rounds=_whole(placed, mix), pods=dict(placed), is_limited=True)
@@ -82,7 +86,9 @@ def headroom(world: World, mix: Sequence[MixShare], limit: int = DEFAULT_LIMIT) 
         placed[pod.key] += sum(isinstance(one, Chosen) for one in outcomes)
         missing = next((one for one in outcomes if not isinstance(one, Chosen)), None)
         if missing is not None:
-            grown = _shortages(_reasons(missing), before[pod.key])
+            # Of a pod that was refused with its gang, only the sentence is known.
+            reasons = _reasons(missing) or (_against(world, missing.pod) if placed.total() else Counter())
+            grown = _shortages(reasons, before[pod.key])
             message = str(getattr(missing, "message", ""))
             rounds = _whole(placed, mix)
             return Headroom(rounds=rounds, pods=dict(placed), stopped_by=pod.key, message=message, runs_out=grown)
@@ -108,13 +114,31 @@ def _check(world: World, mix: Sequence[MixShare], limit: int) -> None:
         raise QuestionError("two templates of the mix have one name; give each a name of its own")
 
 
-def _rounds(mix: Sequence[MixShare], at_once: int) -> Iterator[tuple[Pod, list[Pod]]]:
+def _rounds(mix: Sequence[MixShare], at_once: Mapping[str, int]) -> Iterator[tuple[Pod, list[Pod]]]:
     """Yield without end, round after round, a template and the copies of it to place next."""
     numbers = {share.pod.key: count(1) for share in mix}
     while True:
         for share in mix:
-            for _ in range(share.count if at_once == 1 else 1):
-                yield share.pod, list(islice(_copies(share.pod, numbers[share.pod.key]), at_once))
+            size = at_once[share.pod.key]
+            for _ in range(share.count if size == 1 else 1):
+                yield share.pod, list(islice(_copies(share.pod, numbers[share.pod.key]), size))
+
+
+def _at_once(world: World, share: MixShare, is_alone: bool) -> int:
+    """Return how many copies of a template are tried at once: of a gang as many as are in a round, or as it needs."""
+    needed = _needed(world, share.pod)
+    if is_alone:
+        return max(_AT_ONCE, needed)
+    return share.count if needed > 1 else 1
+
+
+def _needed(world: World, pod: Pod) -> int:
+    """Return how many pods of the group of a pod must find a node at the same time; 1 if it goes alone."""
+    key = own_group(pod) if has_groups(world.feature_gates) else None
+    if key is None and has_gangs(world.profile_of(pod)):
+        key = community_group(pod)
+    group = world.cache.groups.get(key) if key is not None else None
+    return max(1, group.spec.min_count) if group is not None else 1
 
 
 def _copies(pod: Pod, numbers: Iterator[int]) -> Iterator[Pod]:
@@ -153,7 +177,7 @@ def _by_node(world: World, pod: Pod) -> Scores | None:
     judges = {plugin.name for plugin in (*profile.pre_filter, *profile.filter)} - verdict.skipped
     if verdict.pre_filter is not None or not judges <= _UNMOVED or _FIT not in judges or _minds_its_kind(pod):
         return None
-    if profile.foreign or world.has_extenders or world.has_nominations:
+    if _needed(world, pod) > 1 or profile.foreign or world.has_extenders or world.has_nominations:
         return None
     wanted = world.cache.table.incoming(pod)
     if wanted.scalar:

@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from stowplan.engine.failure import Chosen
 from stowplan.model.dra import ResourceClaim, ResourceClaimStatus
+from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.model.pod_group import community_group, own_group
 from stowplan.whatif import claims
 from stowplan.whatif.changes import replacement
 from stowplan.whatif.world import TriedPod, World
@@ -58,6 +60,16 @@ def take_off(world: World, pod: Pod) -> Pod:
     return claims.renew(world, pod, replacement(pod))
 
 
+def remove_nodes(world: World, nodes: Sequence[Node]) -> list[Pod]:
+    """Have nodes be gone, with their pods; return these."""
+    lost = [placed.pod for node in nodes for placed in world.cache.pods_on(node.name)]
+    for pod in lost:
+        take_off(world, pod)
+    for node in nodes:
+        world.remove(node)
+    return lost
+
+
 def has_claims(pod: Pod) -> bool:
     """Say whether claims change hands when a pod goes."""
     return bool(pod.spec.resource_claims) or any(
@@ -81,8 +93,16 @@ def _give_up(world: World, pod: Pod, claim: ResourceClaim) -> None:
 def move(world: World, pods: Sequence[tuple[Pod, str]]) -> list[Moved]:
     """Have pods go from their nodes all at once, and place those that are made anew."""
     again = [take_off(world, pod) for pod, _ in pods]
+    for pod in again:
+        count_for_group(world, pod)
     found = {one.pod.key: one for one in try_ours(world, again)}
     return [moved(pod, node_name, found.get(pod.key)) for pod, node_name in pods]
+
+
+def count_for_group(world: World, again: Pod) -> None:
+    """Have a pod that is made in the place of another be one of its group, without which the group may lack pods."""
+    if own_group(again) is not None or community_group(again) is not None:
+        world.add(again)
 
 
 def try_ours(world: World, pods: Sequence[Pod]) -> Sequence[TriedPod]:

@@ -19,11 +19,12 @@ from stowplan.model.node import Node
 from stowplan.model.pod import Pod, pod_id
 from stowplan.whatif import changes
 from stowplan.whatif.add_nodes import MOST, Cheapest, cheapest
-from stowplan.whatif.changes import MOST_NODES, WantedNodes, more_like
+from stowplan.whatif.changes import MOST_NODES, WantedNodes, add_like
 from stowplan.whatif.daemons import for_every_node
 from stowplan.whatif.drain import Drain, drain
 from stowplan.whatif.fits import Fits, fits
 from stowplan.whatif.headroom import DEFAULT_LIMIT, Headroom, MixShare, headroom
+from stowplan.whatif.moving import remove_nodes, take_off
 from stowplan.whatif.preempt import Preempt, preempt
 from stowplan.whatif.world import QuestionError, World, node_of, pod_of
 
@@ -247,15 +248,15 @@ def _only(given: msgspec.Struct, path: str) -> str:
 def _take(world: World, step: Step, path: str) -> None:
     if step.add_nodes is not None:
         template = step.add_nodes.template(world, f"{path}.addNodes")
-        world.add_all(more_like(world, template, step.add_nodes.count))
+        add_like(world, template, step.add_nodes.count)
     if step.remove_nodes is not None:
-        changes.remove_nodes(world, step.remove_nodes.find(world))
+        remove_nodes(world, step.remove_nodes.find(world))
     if step.cordon is not None:
         changes.cordon(world, step.cordon.find(world))
     if step.drain is not None:
         drain(world, step.drain.find(world))
-    for key in step.remove_pods.names if step.remove_pods is not None else ():
-        world.remove(pod_of(world, key))
+    for key in dict.fromkeys(step.remove_pods.names) if step.remove_pods is not None else ():
+        take_off(world, pod_of(world, key))
     if step.add is not None:
         world.add_all([_addition(one, f"{path}.add.objects[{at}]") for at, one in enumerate(step.add.objects)])
 

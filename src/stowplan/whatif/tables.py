@@ -91,7 +91,8 @@ def _fits(answer: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _misses(explained: Mapping[str, Any]) -> Iterator[str]:
-    for miss in explained["nearestMisses"]:
+    # Where some nodes would do, it is not for the others that the pod has none: it is held back, or its group is.
+    for miss in explained["nearestMisses"] if not explained["feasibleNodes"] else ():
         more = ", ..." if miss["count"] > len(miss["nodes"]) else ""
         where = f"{counted(miss['count'], 'node')} ({', '.join(miss['nodes'])}{more})"
         yield f"nearest miss for {explained['pod']}: {' and '.join(miss['remedies'])}, on {where}"

@@ -277,6 +277,32 @@ def test_pods_of_the_cluster_that_wait_are_told_of(folder: Path) -> None:
     assert (result.exit_code, result.stderr) == (0, f"note: {told}\n")
 
 
+def test_pods_that_workloads_of_the_cluster_make_are_not_asked_about(folder: Path) -> None:
+    (folder / "job.yaml").write_text(JOB.replace("name: w", "name: asked"))
+    with (folder / "cluster.yaml").open("a") as cluster:
+        cluster.write(f"---\n{workload('Deployment', 'replicas: 3, ')}")
+
+    answer = asked("fits -f job.yaml")
+    mix = asked("headroom -f job.yaml -f pod.yaml")
+    told = whatif("preempt -f job.yaml --from cluster.yaml")
+
+    assert [one["pod"].startswith("default/asked-") for one in answer["pods"]] == [True, True]
+    assert sorted(name[:13] for name in mix["pods"]) == ["default/asked", "default/new"]
+    assert (told.exit_code, told.stderr) == (
+        0,
+        "note: pods of the cluster that wait for a node: 3; `stowplan schedule` says where they go\n",
+    )
+
+
+def test_no_node_is_a_near_miss_for_a_pod_that_is_held_back(folder: Path) -> None:
+    (folder / "gated.yaml").write_text(pod("held", more=", nodeSelector: {disk: ssd}, schedulingGates: [{name: a/b}]"))
+    result = whatif("fits -f gated.yaml --from cluster.yaml")
+    assert (result.exit_code, result.stdout.splitlines()[-2:]) == (
+        1,
+        ["0 of 1 pods fit", "refused: waiting for scheduling gates: [a/b]"],
+    )
+
+
 def test_another_configuration_can_be_asked(folder: Path) -> None:
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     config += "profiles: [{plugins: {filter: {disabled: [{name: NodeResourcesFit}]}}}]\n"
@@ -307,6 +333,11 @@ FILES = "--from cluster.yaml"
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
+        pytest.param(
+            "fits -f - --from -",
+            "-f - and --from -: the standard input can be read once; name a file for one of them",
+            id="the standard input, twice",
+        ),
         pytest.param(
             f"fits -f none.yaml {FILES}",
             "none.yaml: cannot be read: No such file or directory; check the path",

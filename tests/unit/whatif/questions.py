@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -13,7 +13,7 @@ from stowplan.model import decode
 from stowplan.model.kinds import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from stowplan.model.meta import LabelSelector, NamespacedMeta
 from stowplan.model.node import Node
-from stowplan.model.pod import Pod
+from stowplan.model.pod import Pod, SchedulingGroup
 from stowplan.testing import make_node, make_pod
 from stowplan.whatif import requests
 
@@ -34,6 +34,35 @@ def pod(name: str, cpu: str | int = 1, on: str = "", app: str = "", owner: str =
     made = make_pod(name).requests(cpu=cpu).label("app", app or name.rpartition("-")[0] or name)
     made = made.owner(owner, made.built.labels["app"]) if owner else made
     return (made.on(on) if on else made).build()
+
+
+#: Whose the gangs are: Kubernetes' own, or the community's.
+FLAVOURS: Final = ("own", "community")
+
+
+def cluster_with_gang(flavour: str, *objects: Any, needed: int) -> Cluster:
+    """Make a cluster where so many pods of the gang `train` have to find a node at the same time."""
+    spec = {"schedulingPolicy": {"gang": {"minCount": needed}}} if flavour == "own" else {"minMember": needed}
+    version = "scheduling.k8s.io/v1beta1" if flavour == "own" else "scheduling.x-k8s.io/v1alpha1"
+    meta = {"name": "train", "namespace": "default"}
+    group = decode.decode_object({"apiVersion": version, "kind": "PodGroup", "metadata": meta, "spec": spec})
+    enabled = {"enabled": [{"name": "Coscheduling"}]}
+    plugins = {"multiPoint": enabled, "queueSort": {**enabled, "disabled": [{"name": "*"}]}}
+    head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    options: dict[str, Any] = (
+        {"feature_gates": {"GenericWorkload": True}}
+        if flavour == "own"
+        else {"config": {**head, "profiles": [{"plugins": plugins}]}}
+    )
+    return cluster_of(group, *objects, **options)
+
+
+def in_gang(name: str, cpu: int = 1, on: str = "") -> Pod:
+    """Make a pod that is in the gang `train`, of either flavour."""
+    made = make_pod(name).requests(cpu=cpu).label("scheduling.x-k8s.io/pod-group", "train").owner("Job", "train")
+    found = (made.on(on) if on else made).build()
+    group = SchedulingGroup(pod_group_name="train")
+    return msgspec.structs.replace(found, spec=msgspec.structs.replace(found.spec, scheduling_group=group))
 
 
 def budget(

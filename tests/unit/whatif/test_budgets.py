@@ -115,6 +115,22 @@ def test_nobody_evicts_a_pod_that_several_budgets_are_about() -> None:
     assert sorted(found.about(pods(1)[0])) == ["default/app", "default/web"]
 
 
+def test_whoever_does_not_run_goes_though_several_budgets_are_about_it() -> None:
+    found = book(budget("web", max_unavailable=0), budget("app", LabelSelector(), max_unavailable=0), *pods(1))
+    assert found.in_the_way(with_status(pods(1)[0], "Pending")) == []
+
+
+def test_a_budget_that_a_controller_could_not_count_lets_nobody_go() -> None:
+    failed = Condition(
+        type="DisruptionAllowed", status="False", reason="SyncFailed", message='found no controllers for pod "a"'
+    )
+    found = book(budget("web", status=PodDisruptionBudgetStatus(conditions=(failed,)), max_unavailable=1), *pods(3))
+    assert found.in_the_way(pods(1)[0]) == ["default/web"]
+    assert found.why(pods(1)[0]) == (
+        'nobody can evict it: default/web cannot be counted, found no controllers for pod "a"'
+    )
+
+
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
 from stowplan.app.what_if import ClusterWorld
+from stowplan.engine.event_handlers import placed_on
+from stowplan.model.meta import ObjectMeta
+from stowplan.model.storage import CSINode, CSINodeDriver, CSINodeSpec, VolumeNodeResources
 from stowplan.testing import make_node
-from stowplan.whatif.changes import HOSTNAME, WantedNodes, more_like, remove_nodes, replacement
+from stowplan.whatif.changes import HOSTNAME, WantedNodes, add_like, more_like, replacement
+from stowplan.whatif.moving import remove_nodes
 from stowplan.whatif.world import QuestionError
+from tests.unit.plugins.dynamicresources.claim_objects import claim, device_class, given, slice_of, user_of
 from tests.unit.whatif.questions import ask, cluster_of, data, node, pod
 
 
@@ -94,6 +100,33 @@ def test_nodes_like_one_are_fresh() -> None:
     assert first.status.allocatable == worn.build().status.allocatable
 
 
+def test_nodes_like_one_bring_devices_and_limits_of_volumes_as_it_has_them() -> None:
+    driver = CSINodeDriver(name="disks", allocatable=VolumeNodeResources(count=2))
+    limits = CSINode(metadata=ObjectMeta(name="a"), spec=CSINodeSpec(drivers=(driver,)))
+    cluster = cluster_of(node("a"), limits, device_class(), slice_of("a", "d1", "d2"), claim("one"), claim("two"))
+    with ClusterWorld(cluster).suppose() as world:
+        add_like(world, node("a"), 1)
+        brought = world.cache.objects.get(CSINode, "", "a-supposed-1")
+    assert brought is not None
+    assert brought.spec == limits.spec
+    steps = ({"addNodes": {"like": "a"}}, {"cordon": {"names": ["a"]}})
+    users = [data(user_of(name, name=f"user-of-{name}")) for name in ("one", "two")]
+    found = ask(cluster, "fits", *steps, pods=users)
+    assert [one["node"] for one in found["pods"]] == ["a-supposed-1", "a-supposed-1"]
+
+
+@pytest.mark.parametrize("step", [{"removePods": {"names": ["default/there"]}}, {"removeNodes": {"names": ["b"]}}])
+def test_who_is_gone_leaves_the_devices_of_claims(step: dict[str, Any]) -> None:
+    of_a = slice_of("a", "d1")
+    of_all = replace(of_a, spec=replace(of_a.spec, node_name=None, all_nodes=True))
+    taken = claim("one", allocation={"devices": given("a", "d1")["devices"]}, reserved=("there",))
+    there = placed_on(user_of("one", name="there"), "b")
+    cluster = cluster_of(node("a"), node("b"), device_class(), of_all, taken, claim("two"), there)
+    other = data(user_of("two", name="other"))
+    assert ask(cluster, "fits", pods=[other])["fits"] is False
+    assert ask(cluster, "fits", step, pods=[other])["fits"] is True
+
+
 @pytest.mark.parametrize("count", [0, -1, 100_001])
 def test_no_nodes_and_too_many_are_refused(count: int) -> None:
     with pytest.raises(QuestionError, match=rf"node 'a': count: Invalid value: {count}: write 1 to 100000"):
@@ -119,6 +152,11 @@ def test_pods_that_are_gone_leave_their_room() -> None:
     cluster = cluster_of(node("a"), pod("there-0", cpu=4, on="a"))
     assert ask(cluster, "fits", pods=[data(pod("new"))])["fits"] is False
     assert ask(cluster, "fits", {"removePods": {"names": ["default/there-0"]}}, pods=[data(pod("new"))])["fits"] is True
+
+
+def test_pods_that_are_named_twice_go_once() -> None:
+    cluster, names = cluster_of(node("a"), pod("there-0", cpu=4, on="a")), ["default/there-0", "default/there-0"]
+    assert ask(cluster, "fits", {"removePods": {"names": names}}, pods=[data(pod("new"))])["fits"] is True
 
 
 def test_objects_that_come_count() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stowplan.app.what_if import ClusterWorld
+from stowplan.engine.event_handlers import placed_on
 from stowplan.model.dra import AllocationResult, ClaimConsumer, ResourceClaim, ResourceClaimStatus
 from stowplan.model.meta import NamespacedMeta, OwnerReference
 from stowplan.model.pod import Pod, PodResourceClaim, PodResourceClaimStatus
@@ -13,7 +14,9 @@ from stowplan.model.volumes import EphemeralSource, PersistentVolumeClaimSpec, V
 from stowplan.testing import make_pod
 from stowplan.whatif.claims import renew, with_own_claims
 from stowplan.whatif.moving import take_off
-from tests.unit.whatif.questions import cluster_of, node
+from tests.unit.plugins.dynamicresources.claim_objects import claim as asking
+from tests.unit.plugins.dynamicresources.claim_objects import device_class, given, slice_of, user_of
+from tests.unit.whatif.questions import ask, cluster_of, data, node
 
 BOUND = {"pv.kubernetes.io/bind-completed": "yes", "volume.kubernetes.io/selected-node": "a", "note": "kept"}
 COPY = make_pod("copy").uid("copied").build()
@@ -104,3 +107,34 @@ def test_devices_that_nobody_uses_any_more_are_given_back() -> None:
         found = world.cache.objects.get(ResourceClaim, "default", "shared")
         assert found is not None
         assert (found.status.allocation is not None, found.status.reserved_for) == (is_kept, others)
+
+
+def test_pods_that_name_one_claim_go_where_its_devices_are() -> None:
+    cluster = cluster_of(
+        node("a", cpu=3), node("b", cpu=3), device_class(), slice_of("a", "d1"), slice_of("b", "d1"), asking("one")
+    )
+    users = [data(user_of("one", name=f"user-{number}", requests={"cpu": "1"})) for number in range(4)]
+    answer = ask(cluster, "fits", pods=users)
+    assert answer["placed"] == 3
+    assert len({one["node"] for one in answer["pods"] if one["node"]}) == 1
+    assert ask(cluster, "headroom", mix=[{"pod": users[0]}])["rounds"] == 3
+
+
+def test_a_pod_that_is_moved_twice_is_given_devices_each_time() -> None:
+    claim, user = asking("one", allocation=given("a", "d1"), reserved=("user",)), user_of("one", name="user")
+    cluster = cluster_of(
+        node("a"), node("b"), device_class(), slice_of("a", "d1"), slice_of("b", "d1"), claim, placed_on(user, "a")
+    )
+    answer = ask(cluster, "drain", names=["a", "b"], batches=2)
+    assert [(one["fromNode"], one["to"]) for batch in answer["batches"] for one in batch["moved"]] == [
+        ("a", "b"),
+        ("b", "a"),
+    ]
+
+
+def test_devices_of_a_pod_that_is_removed_are_free_again() -> None:
+    cluster = cluster_of(node("a"), device_class(), slice_of("a", "d1"), asking("one"), asking("two"))
+    first, second = user_of("one", name="first"), user_of("two", name="second")
+    placed = cluster.schedule(first).node_name, cluster.schedule(second).node_name
+    cluster.remove(first)
+    assert (placed, cluster.schedule(second).node_name) == (("a", None), "a")

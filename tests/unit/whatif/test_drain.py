@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from stowplan.app.cluster import Cluster
 from stowplan.model.meta import LabelSelector
 from stowplan.testing import make_pod
-from tests.unit.whatif.questions import ask, budget, cluster_of, node, pod
+from tests.unit.whatif.questions import FLAVOURS, ask, budget, cluster_of, cluster_with_gang, in_gang, node, pod
 
 
 def drain(cluster: Cluster, *names: str, batches: int = 1, **more: Any) -> Any:
@@ -103,6 +103,17 @@ def test_a_pod_of_another_scheduler_is_left_to_that() -> None:
     assert found["canBeDrained"] is False
 
 
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_pod_of_a_gang_that_runs_is_made_anew_as_one_of_it(flavour: str) -> None:
+    cluster = cluster_with_gang(
+        flavour, node("a"), node("b"), in_gang("train-0", on="a"), in_gang("train-1", on="b"), needed=2
+    )
+    assert drain(cluster, "a")["canBeDrained"] is True
+    # Who stays is of the gang as before.
+    assert drain(cluster, "a", "b")["homeless"] == ["default/train-0", "default/train-1"]
+    assert drain(cluster, "a", "b", batches=2)["canBeDrained"] is True
+
+
 # Batches
 
 
@@ -117,6 +128,13 @@ def test_in_batches_nodes_come_back_before_the_next_go() -> None:
         ["default/y-0", "default/x-0"],
     ]
     assert drain(cluster, "a", "b")["homeless"] == ["default/x-0", "default/y-0"]
+
+
+def test_a_pod_that_goes_twice_is_named_once() -> None:
+    bare = pod("bare-0", on="a", owner="")
+    found = drain(cluster_of(node("a"), node("b"), bare), "a", "b", batches=2)
+    assert [[one["to"] for one in batch["moved"]] for batch in found["batches"]] == [["b"], ["a"]]
+    assert found["unmanaged"] == ["default/bare-0"]
 
 
 def test_pods_of_one_budget_are_in_different_batches() -> None:

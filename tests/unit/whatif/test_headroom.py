@@ -27,7 +27,7 @@ from stowplan.model.volumes import ClaimSource, PersistentVolumeClaimSpec, Volum
 from stowplan.testing import make_node, make_pod
 from stowplan.whatif.headroom import Headroom, MixShare, headroom
 from tests.examples import examples
-from tests.unit.whatif.questions import ask, cluster_of, data, node, pod
+from tests.unit.whatif.questions import FLAVOURS, ask, cluster_of, cluster_with_gang, data, in_gang, node, pod
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -96,6 +96,15 @@ def test_a_constraint_that_the_profile_brings_is_kept() -> None:
     step = {"add": {"objects": [service]}}
     found = ask(cluster, "headroom", step, mix=[{"pod": data(pod("new", owner=""))}])
     assert found["pods"] == {"default/new": 3}
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_pods_of_a_gang_fit_if_as_many_as_it_needs_do(flavour: str) -> None:
+    cluster = cluster_with_gang(flavour, node("a"), node("b"), needed=3)
+    assert of_mix(cluster, (in_gang("large", cpu=3), 1))["rounds"] == 0
+    small = of_mix(cluster, (in_gang("small", cpu=1), 1))
+    assert (small["rounds"], small["runsOut"]) == (8, [{"reason": "Insufficient cpu", "nodes": 2}])
+    assert of_mix(cluster, (in_gang("small", cpu=1), 3), (pod("other"), 1))["rounds"] == 2
 
 
 # By sums, as by placing

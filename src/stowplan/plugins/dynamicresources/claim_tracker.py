@@ -2,13 +2,14 @@
 
 A claim is held from Reserve until all that comes before the binding of its pod is done (in the first releases, until it
 is written). Until it is written, nobody else may use it; its devices count as taken all the time, whatever the cluster
-still shows of it. Once it is written, it is shown as it was written until the cluster has caught up. All profiles of a
-scheduler share one `ClaimTracker` (`handle.claims`).
+still shows of it. Once it is written, it is shown as it was written until the cluster has caught up. Where nobody
+binds, in a library or a supposition, nothing is ever written: what is held is as good as written there, and others may
+use it. All profiles of a scheduler share one `ClaimTracker` (`handle.claims`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from stowplan.config.feature_gates import FeatureGates
@@ -44,8 +45,17 @@ class SavedClaims(NamedTuple):
 class ClaimTracker:
     """The claims of the cluster with those on their way, and the devices that all of them are allocated."""
 
-    def __init__(self, listers: Listers, reads: Reads, gates: FeatureGates, groups: GroupLister) -> None:
+    def __init__(
+        self,
+        listers: Listers,
+        reads: Reads,
+        gates: FeatureGates,
+        groups: GroupLister,
+        are_written: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.groups = groups
+        #: Whether somebody binds pods here, and writes their claims before.
+        self._are_written = are_written
         #: Whether claims may be those of a pod group, and serve all of its pods.
         self.has_group_claims = gates.enabled("DRAWorkloadResourceClaims")
         self.allocated = AllocatedDevices(counts_shares=gates.enabled("DRAConsumableCapacity"))
@@ -86,15 +96,15 @@ class ClaimTracker:
         return claim.metadata.uid in self._held
 
     @property
-    def is_trying_groups(self) -> bool:
-        """Whether groups are just being tried, so that their pods may share what was given to claims of theirs."""
-        return self.groups.cycle is not None
+    def is_shared(self) -> bool:
+        """Whether pods may share what was just given: those of groups that are tried, or all where nobody binds."""
+        return self.groups.cycle is not None or not self._are_written()
 
     def shared(self, claim: ResourceClaim) -> AllocationResult | None:
-        """Return what a claim was given for another pod of the groups that are just being tried."""
+        """Return what a claim was given for another pod that shares it."""
         self._reads.note(self._journal)
         sharing, cycle = self._sharing.get(claim.uid), self.groups.cycle
-        if cycle is None or sharing is None or sharing.cycle != cycle:
+        if sharing is None or (self._are_written() and (cycle is None or sharing.cycle != cycle)):
             return None
         return self._held[claim.uid].status.allocation
 
@@ -147,6 +157,11 @@ class ClaimTracker:
             sharing.pods.discard(pod_uid)
         if sharing is None or not sharing.pods:
             self.release(uid)
+
+    def give_up(self, pod_uid: str) -> None:
+        """Hold no claim any longer for a pod that is gone."""
+        for uid in [uid for uid, sharing in self._sharing.items() if pod_uid in sharing.pods]:
+            self.leave(uid, pod_uid)
 
     def release(self, uid: str) -> None:
         """Hold a claim no longer, for anybody; what is written is the cluster's, and stays."""

@@ -57,7 +57,7 @@ class PodClaims:
     served: Mapping[str, str] = field(default_factory=dict)
     #: Requested resources that devices might serve, but no class does.
     unserved: tuple[str, ...] = ()
-    #: By uid, what claims were just given for other pods of the groups that are being tried.
+    #: By uid, what claims were just given for other pods that share them.
     shared: Mapping[str, AllocationResult] = field(default_factory=dict)
     #: By the names in the pod, whom claims are reserved for if that is not the pod itself.
     consumers: Mapping[str, ClaimConsumer] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class PodClaims:
 
     @property
     def sharing(self) -> list[tuple[ResourceClaim, AllocationResult]]:
-        """The claims that other pods of the groups were just given, with what they were given."""
+        """The claims that other pods were just given, with what they were given."""
         if not self.shared:
             return []
         return [(claim, self.shared[claim.uid]) for _, claim in self.named if claim.uid in self.shared]
@@ -121,7 +121,7 @@ def named_by(pod: Pod, claims: ClaimTracker) -> PodClaims:
         return PodClaims(pod)
     named = tuple(named_claims_of(claims.find, pod, in_groups=claims.has_group_claims))
     consumers = consumers_of(pod, claims.groups) if claims.has_group_claims else {}
-    if not claims.is_trying_groups:
+    if not claims.is_shared:
         return PodClaims(pod, named, consumers=consumers)
     on_their_way = [(claim.uid, claims.shared(claim)) for _, claim in named if claim.status.allocation is None]
     shared = {uid: allocation for uid, allocation in on_their_way if allocation is not None}
@@ -164,7 +164,7 @@ def signed(pod: Pod, claims: ClaimTracker, has_failed: Callable[[ResourceClaim],
     signatures: list[Hashable] = []
     for claim in found:
         asked, allocation, requests = request_key((claim,)), claim.status.allocation, claim.spec.devices.requests
-        shared = claims.shared(claim) if claims.is_trying_groups and allocation is None else None
+        shared = claims.shared(claim) if claims.is_shared and allocation is None else None
         if allocation is not None:
             is_usable = can_be_reserved(claim) or is_reserved_for(pod, claim, in_groups=claims.has_group_claims)
             given = repr(allocation.node_selector), repr(allocation.devices)

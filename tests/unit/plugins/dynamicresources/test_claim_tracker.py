@@ -21,11 +21,11 @@ MADE = {
 class World:
     """A cluster of claims, and those on their way to it."""
 
-    def __init__(self, *claims: ResourceClaim, release: str = DEFAULT) -> None:
+    def __init__(self, *claims: ResourceClaim, release: str = DEFAULT, are_written: bool = True) -> None:
         self.reads = Reads()
         self.objects = Objects(self.reads)
         self.groups = Groups()
-        self.claims = ClaimTracker(self.objects, self.reads, default_gates(release), self.groups)
+        self.claims = ClaimTracker(self.objects, self.reads, default_gates(release), self.groups, lambda: are_written)
         self.show(*claims)
 
     def show(self, *claims: ResourceClaim) -> None:
@@ -177,3 +177,21 @@ def test_who_reads_claims_is_told_when_one_is_held() -> None:
     world.reads.stop()
     world.claims.hold(claim("a", allocation=D1))
     assert any(journal.position != position for journal, position in noted.items())
+
+
+def test_what_is_held_is_shared_where_nobody_writes_it() -> None:
+    for are_written in (True, False):
+        world = World(claim("a"), are_written=are_written)
+        world.claims.hold(claim("a", allocation=D1), "first")
+        assert world.claims.is_shared is (not are_written)
+        assert (world.claims.shared(claim("a")) is None) is are_written
+
+
+def test_a_claim_is_held_until_the_last_who_shares_it_is_gone() -> None:
+    world = World(claim("a"), are_written=False)
+    world.claims.hold(claim("a", allocation=D1), "first")
+    world.claims.hold(claim("a", allocation=D1), "second")
+    world.claims.give_up("first")
+    assert world.taken == {"d1"}
+    world.claims.give_up("second")
+    assert world.taken == set()
