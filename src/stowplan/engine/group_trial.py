@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from stowplan.cache.cache import Cache
+from stowplan.engine import scheduling_cycle
 from stowplan.engine.group_attempt import GroupTry
 from stowplan.engine.group_tree import GroupNode
 from stowplan.engine.parts import ActivePolicy
@@ -78,8 +79,7 @@ class ClusterTrial:
         """Ask those who had something to say, as the table is, and with the pods that are nominated to the node."""
         pod, field = assignment.pod, self._policy.field
         profile, table = self._policy.profiles[pod.spec.scheduler_name], field.table
-        filtering = field.memo.find(profile, pod, table.shape_of(pod)).filtering
-        filtering.refresh(pod)
+        filtering = scheduling_cycle.find_feasible(field, profile, pod, table.shape_of(pod)).kept.filtering
         if filtering.pre.rejection is not None:
             return filtering.pre.rejection.plugin in assignment.skipped
         nodes, rows = Nodes(table), np.array([table.row_of[assignment.node_name]], dtype=np.intp)

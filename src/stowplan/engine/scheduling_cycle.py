@@ -20,7 +20,7 @@ from stowplan.framework.extender import unseen, wants_every_node, with_rejection
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.kept.memo import Kept, Memo
 from stowplan.framework.kept.ranking import Ranking
-from stowplan.framework.plugin_faults import SIGN, PluginError
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Verdict, Words
 from stowplan.model.pod import Pod
@@ -98,17 +98,11 @@ async def choose(
         verdict = verdict if field.within is None else verdict.within(field.within)
         return Refused(pod, verdict.fit_error(), verdict)
     except PluginError as error:
-        if error.point != SIGN:
-            field.memo.forget(profile, pod, shape)
         return Failed(pod, str(error), error.plugin)
     except ExtenderError as error:
         if extenders is not None:
             extenders.tell_failure(pod, error)
         return Failed(pod, str(error))
-    except BaseException:
-        # Whatever broke it off, and be it Ctrl-C, may have done so half-way through an answer.
-        field.memo.forget(profile, pod, shape)
-        raise
 
 
 def choose_at_once(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodShape) -> Result:
@@ -159,11 +153,16 @@ def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodSha
     """Run the filters, with and without the pods that are nominated to nodes."""
     kept = field.memo.find(profile, pod, shape)
     filtering = kept.filtering
-    filtering.refresh(pod)
-    if filtering.pre.rejection is not None:
-        return Found(kept, np.zeros(len(field.table), dtype=bool), 0)
-    nominations = field.nominations
-    left = kept.beside_nominated.rows_left(pod, nominations) if nominations.by_node else None
+    try:
+        filtering.refresh(pod)
+        if filtering.pre.rejection is not None:
+            return Found(kept, np.zeros(len(field.table), dtype=bool), 0)
+        nominations = field.nominations
+        left = kept.beside_nominated.rows_left(pod, nominations) if nominations.by_node else None
+    except BaseException:
+        # Whatever broke it off, and be it Ctrl-C, may have done so half-way through an answer.
+        field.memo.forget(profile, pod, shape)
+        raise
     taken, feasible, count = left or (None, filtering.feasible, filtering.feasible_count)
     if field.within is not None:
         feasible = feasible & field.within
@@ -177,7 +176,12 @@ def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_em
         ranking = Ranking(profile, field.table, Journal(), EmptyNodes(field.table))
         ranking.refresh(pod, found.feasible)
         return ranking
-    found.kept.ranking.refresh(pod, found.feasible)
+    try:
+        found.kept.ranking.refresh(pod, found.feasible)
+    except BaseException:
+        # As above.
+        field.memo.forget(profile, pod, found.kept.shape)
+        raise
     return found.kept.ranking
 
 

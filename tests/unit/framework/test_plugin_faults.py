@@ -30,6 +30,7 @@ from stowplan.framework.contract import (
     refuse,
     reject,
 )
+from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.verdict import Code, Rejection, WordedError
 from stowplan.model.pod import Pod
 from stowplan.table.columns import Scores
@@ -293,6 +294,19 @@ def test_nothing_is_kept_of_an_attempt_that_broke_off_half_way(fault: type[BaseE
     assert list(stand.verdict(POD).rejected) == ["a"]
     stand.cache.add_pod(make_pod("another").on("b").build())
     assert list(stand.verdict(POD).rejected) == ["a", "b"]
+
+
+def test_nothing_is_kept_of_a_question_that_broke_off_half_way() -> None:
+    """Whoever asks what would become of a pod, and is no attempt."""
+    plugin = Moody()
+    stand = Stand(nodes("a", "b", "c"), plugin, Even())
+    assert isinstance(stand.choose(POD), Chosen)
+    stand.cache.add_pod(make_pod("other").on("a").build())
+    plugin.fault = LookupError
+    with pytest.raises(PluginError):
+        stand.verdict(POD)
+    plugin.fault = None
+    assert list(stand.verdict(POD).rejected) == ["a"]
 
 
 class Frees(PostFilter):
