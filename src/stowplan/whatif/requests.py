@@ -230,7 +230,18 @@ def _pod(content: Any, path: str) -> Pod:
     if found.spec.node_name or found.is_terminal:
         field = "spec.nodeName" if found.spec.node_name else "status.phase"
         raise QuestionError(f"{path}: pod {found.key!r}: {field}: it has had its turn; leave the field out")
+    _check_amounts(found, path)
     return found
+
+
+def _check_amounts(pod: Pod, path: str) -> None:
+    """Refuse what an API server refuses: a pod that takes less than nothing fits anywhere."""
+    for field, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
+        for number, container in enumerate(containers):
+            for name, amount in container.resources.requests.items():
+                if amount.sign < 0:
+                    place = f"{path}.spec.{field}[{number}].resources.requests[{name}]"
+                    raise QuestionError(f'{place}: Invalid value: "{amount}": must be greater than or equal to 0')
 
 
 def _only(given: msgspec.Struct, path: str) -> str:

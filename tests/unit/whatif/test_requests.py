@@ -177,6 +177,12 @@ NOT_OURS = "pod 'default/other': spec.schedulerName: no profile 'batch'; the pro
             id="a nameless pod",
         ),
         pytest.param(
+            {"fits": {"pods": [changed(spec={"containers": [{"resources": {"requests": {"cpu": "-1"}}}]})]}},
+            'question.fits.pods[0].spec.containers[0].resources.requests[cpu]: Invalid value: "-1": must be greater '
+            "than or equal to 0",
+            id="a pod that takes less than nothing",
+        ),
+        pytest.param(
             {"fits": {"pods": [data(node("c"))]}}, "question.fits.pods[0]: it is a Node; write a Pod", id="a node"
         ),
         pytest.param(
