@@ -69,6 +69,11 @@ def test_pages_show_one_moment_whatever_happens_meanwhile(caller: Caller) -> Non
     assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
 
 
+def test_of_a_parameter_that_is_given_again_the_first_counts(caller: Caller) -> None:
+    fill(caller, 3)
+    assert names(caller.get(f"{CONFIG_MAPS}?limit=1&limit=2").content) == ["c0"]
+
+
 def test_a_page_of_selected_objects_does_not_count_the_rest(caller: Caller) -> None:
     fill(caller, 5)
     page = caller.get(CONFIG_MAPS, limit=1, labelSelector="odd=0").content

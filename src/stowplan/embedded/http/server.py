@@ -177,7 +177,8 @@ class _Door:
         incoming = Incoming(
             request.method,
             path,
-            dict(parse_qsl(query, keep_blank_values=True)) if query else {},
+            # Of a parameter that is given again the first counts, as it does for kube-apiserver.
+            dict(reversed(parse_qsl(query, keep_blank_values=True))) if query else {},
             headers.get("accept", ""),
             headers.get("content-type", ""),
             # What is refused at the door is not looked into.
