@@ -44,6 +44,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("sha256sum --check", "tests/unit/release/test_release.py", "SHA256SUMS"),
     ("helm --kubeconfig", "tests/e2e/helm/test_shop.py", "install"),
     ("kubectl apply --server-side --kustomize", _INSTALL, '"--server-side"'),
+    ("kubectl delete --kustomize", _INSTALL, '"delete"'),
     ("kubectl run hello", "tests/e2e/test_scheduling.py", "schedulerName"),
     ("curl --insecure", "tests/e2e/access.py", '"/metrics"'),
     ("curl -s http://127.0.0.1:10251/api/stowplan/v1", "tests/integration/web/test_page_of_up.py", "/api/stowplan/v1"),
