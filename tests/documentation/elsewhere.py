@@ -73,6 +73,7 @@ NOT_RUN: Final[dict[str, str]] = {
     "kubectl get pods --all-namespaces": "lists what waits; field selectors are tried by tests/integration/embedded",
     "kubectl --namespace kube-system get pods --selector": "needs a kubelet",
     "kubectl --namespace kube-system exec POD": "needs a kubelet; tests/e2e/test_image.py starts the same Python",
+    "kubectl --namespace kube-system wait --for=delete pod": "needs a kubelet that stops our pods",
     "kubectl --namespace kube-system scale deployment stowplan": "needs a kubelet that stops our pods",
     "sudo cp": "copies a manifest that kubeadm has made",
     "stowplan schedule prod.yaml": "asks about the reader's own cluster, as others ask about examples/cluster.yaml",
