@@ -45,6 +45,13 @@ def test_the_search_knows_a_word_of_the_manual() -> None:
     assert '"cordon' in (SITE / "searchindex.js").read_text(encoding="utf-8")
 
 
+def test_a_search_has_the_order_of_the_manual_and_every_page_that_it_prefers_is_there() -> None:
+    loaded = (SITE / "_static" / "language_data.js").read_text(encoding="utf-8")
+    preferred = re.search(r"/\^\(([\w|-]+)\)\$/\.test\(page\)\) return score \+ 1", loaded)
+    assert preferred
+    assert [page for page in preferred[1].split("|") if not (SITE / f"{page}.html").is_file()] == []
+
+
 @pytest.mark.parametrize(
     ("text", "urls"),
     [

@@ -228,6 +228,7 @@ class Live:
             lambda identity: _log.info("New leader elected", identity=identity),
             lambda: self._metrics.renew_slowly(election.resource_name),
             lambda problem: _log.error(problem, "The lease cannot be read or written; asking again"),
+            lambda problem: _log.error(problem, "The lease could not be given back; nobody leads until it has run out"),
         )
         return Elector(lock, candidate, timing, callbacks)
 

@@ -60,6 +60,8 @@ class Callbacks:
     slow_path: Callable[[], None] = lambda: None
     #: The lease can be neither read nor written, and why: once, until it can be or there is another reason.
     failed: Callable[[str], None] = lambda problem: None
+    #: The lease is ours and could not be given back, and why: whoever stands by has to wait for its end.
+    kept: Callable[[str], None] = lambda problem: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +229,14 @@ class Elector:
                 # Somebody may change the lease between our look and our word: then look again.
                 while not await self._is_released():
                     pass
-        except (RequestError, TimeoutError):
-            return
+        except RequestError as error:
+            self._report_kept(error.describe())
+        except TimeoutError:
+            self._report_kept(f"no answer within {self._timing.renew_deadline:g} s")
+
+    def _report_kept(self, problem: str) -> None:
+        if self.leader == self._identity:
+            self._callbacks.kept(problem)
 
     async def _is_released(self) -> bool:
         """Give the lease back if it is ours; say whether there is nothing left to do."""

@@ -98,6 +98,7 @@ class Contender:
             lambda who: self.told.append((seconds(), f"leader {who}")),
             self._note_slow_path,
             lambda problem: self.told.append((seconds(), problem)),
+            lambda problem: self.told.append((seconds(), f"kept: {problem}")),
         )
         self.elector = Elector(self.lock, Candidate(name, now, draw), Timing(), callbacks)
         self.task = asyncio.create_task(self.elector.run())
@@ -271,7 +272,7 @@ def test_a_leader_that_cannot_renew_is_told_the_moment_the_deadline_passes() -> 
         one.lock.fault = LOST
         await asyncio.sleep(20)
         # Renewed last at 4; the next round began at 6 and had ten seconds.
-        assert one.told[-1] == (16.0, "stopped")
+        assert one.told[-2:] == [(16.0, "stopped"), (16.0, "kept: PUT /lease: cut off")]
         assert one.task.done()
         assert one.task.exception() is None
 
@@ -380,11 +381,25 @@ def test_a_lease_that_changed_between_look_and_word_is_looked_at_again() -> None
     run(work)
 
 
+def test_a_lease_that_cannot_be_given_back_is_told_of() -> None:
+    async def work(server: Server) -> None:
+        refused, unheard = Contender(server, "one"), Contender(Server(), "two")
+        await asyncio.sleep(5)
+        refused.lock.fault = FORBIDDEN
+        unheard.lock.delay = 60
+        await asyncio.gather(refused.end(), unheard.end())
+        assert refused.told[-2:] == [(5.0, "stopped"), (5.0, "kept: GET /lease: 403 Forbidden: not allowed")]
+        assert unheard.told[-2:] == [(5.0, "stopped"), (15.0, "kept: no answer within 10 s")]
+
+    run(work)
+
+
 def test_a_candidate_that_never_led_just_goes() -> None:
     async def work(server: Server) -> None:
         server.spec = LeaseSpec(holder_identity="other", lease_duration_seconds=15)
         one = Contender(server, "one")
         await asyncio.sleep(3)
+        one.lock.fault = FORBIDDEN
         await one.end()
         assert one.told == [(0.0, "leader other")]
         assert server.writes == []

@@ -55,6 +55,25 @@ namespace: {{ $election.resourceNamespace | default "kube-system" }}
 name: {{ $election.resourceName | default "kube-scheduler" }}
 {{- end -}}
 
+{{- /* The names that pods ask for this scheduler by, as YAML; one profile alone has upstream's if it says none. */ -}}
+{{- define "stowplan.schedulerNames" -}}
+{{- range (include "stowplan.config" . | fromYaml).profiles | default (list dict) }}
+- {{ .schedulerName | default "default-scheduler" | quote }}
+{{- end }}
+{{- end -}}
+
+{{- /* Labels or annotations of the user's, as YAML: the path of the value, what it has, and the names that are the chart's own. */ -}}
+{{- define "stowplan.further" -}}
+{{- $path := index . 0 -}}
+{{- $own := index . 2 -}}
+{{- range $name := index . 1 | keys | sortAlpha -}}
+{{- if has $name $own -}}
+{{- fail (printf "%s: %s is the chart's own: leave it out" $path $name) -}}
+{{- end -}}
+{{- end -}}
+{{- index . 1 | toYaml -}}
+{{- end -}}
+
 {{- /* The ConfigMap that holds the files of plugins; nothing if there is none. */ -}}
 {{- define "stowplan.pluginFiles" -}}
 {{- if .Values.extraPlugins.files -}}
