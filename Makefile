@@ -162,6 +162,8 @@ types: $(DEVELOP) ## write what the embedded API server knows of the Kubernetes 
 	$(BIN)/python -m tools.generate_types $(CONTROL_PLANE)
 
 build: $(READY) ## build the archives to publish, into dist/
+	@# Checksums of a release that was made before are not those of what comes now.
+	@rm -f dist/SHA256SUMS
 	.uv/bin/uv build --quiet --out-dir dist
 
 image-root: build ## make the root file system of the image, for each of ARCHES, into build/image
