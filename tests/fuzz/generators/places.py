@@ -76,7 +76,7 @@ _SINGLE: Final = (
     "/openid/v1/jwks", "/logs", "/debug/pprof", "//", "/api/v1//pods", "/api/v1/namespaces/default",
     "/api/v1/namespaces/default/", "/%00", "/%ff", "/%2e%2e",
     "/api/v1/namespaces/%2F/pods", "/api/v1/namespaces/default/pods/..%2F", "*", "http://a/api",
-    "/api/v1/pods?watch=1&watch=0", "/api/v1/watch/pods",
+    "/api/v1/pods?watch=0&watch=1", "/api/v1/watch/pods",
 )  # fmt: skip
 
 
