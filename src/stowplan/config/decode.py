@@ -10,6 +10,7 @@ import base64
 import binascii
 import math
 import re
+import struct
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ _NO_KIND = "couldn't get version/kind; json parse error: json: cannot unmarshal"
 _STRICT = "strict decoding error: "
 _INTEGER = re.compile(r"-?[0-9]{1,25}")
 _FLOAT32_LARGEST = 3.4028235677973366e38
+_FLOAT32_DIGITS = 9
 _MOST_FAULTS = 100
 _MOST_REMEDIES = 3
 _WRITE_KIND = f"write apiVersion: {GROUP}/{VERSION} and kind: {KIND}"
@@ -177,9 +179,9 @@ class FieldPath(NamedTuple):
     fields: str = ""
     path: str = ""
 
-    def field(self, struct: str, name: str) -> FieldPath:
-        dot = "." if self.fields else ""
-        return FieldPath(struct, f"{self.fields}{dot}{name}", f"{self.path}{'.' if self.path else ''}{name}")
+    def field(self, record: schema.Record, name: str) -> FieldPath:
+        fields = ".".join(filter(None, (self.fields, record.parts.get(name), name)))
+        return FieldPath(record.short_name, fields, f"{self.path}{'.' if self.path else ''}{name}")
 
     def item(self, index: int) -> FieldPath:
         return self._replace(path=f"{self.path}[{index}]")
@@ -215,7 +217,7 @@ def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[Str
     found: dict[str, Any] = {}
     seen: set[str] = set()
     for name, each in value.members:
-        at = place.field(kind.short_name, name)
+        at = place.field(kind, name)
         if name not in kind.fields:
             faults.append(StrictFault(f'unknown field "{at.path}"', at.path, suggestion(name, kind.fields)))
             continue
@@ -277,7 +279,17 @@ def _real(kind: schema.Scalar, value: Number, place: FieldPath) -> float:
     number = float(value.text)
     if not math.isfinite(number) or abs(number) >= _FLOAT32_LARGEST:
         raise _mismatch(kind, value, place, f"number {value.text}")
-    return number
+    return _as_float32(number)
+
+
+def _as_float32(number: float) -> float:
+    """Return what is left of a number in 32 bits, with no more digits than tell it from its neighbours."""
+    (exact,) = struct.unpack("f", struct.pack("f", number))
+    for digits in range(1, _FLOAT32_DIGITS):
+        short = float(f"{exact:.{digits}g}")
+        if abs(short) < _FLOAT32_LARGEST and struct.pack("f", short) == struct.pack("f", exact):
+            return short
+    return float(f"{exact:.{_FLOAT32_DIGITS}g}")
 
 
 def _duration(text: str, place: FieldPath) -> duration.Duration:

@@ -126,8 +126,15 @@ def test_a_json_member_must_not_be_repeated() -> None:
         ),
         pytest.param(
             "enableProfiling: 1",
-            "number into Go struct field KubeSchedulerConfiguration.enableProfiling of type bool",
+            "number into Go struct field KubeSchedulerConfiguration.DebuggingConfiguration.enableProfiling"
+            " of type bool",
             id="a number for a truth value",
+        ),
+        pytest.param(
+            "enableContentionProfiling: {}",
+            "object into Go struct field KubeSchedulerConfiguration.DebuggingConfiguration.enableContentionProfiling"
+            " of type bool",
+            id="an object for a truth value",
         ),
         pytest.param(
             "leaderElection: []",
