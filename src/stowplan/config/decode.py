@@ -6,8 +6,6 @@ not there: the result has no entry for either. `defaults.py` goes on with the fi
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 import re
 import struct
@@ -22,7 +20,7 @@ from stowplan.config.errors import ConfigError, suggestion
 from stowplan.config.legacy import FLAG, OLDER_VERSIONS
 from stowplan.config.schema import GROUP, KIND, VERSION
 from stowplan.config.types import Configuration
-from stowplan.model import duration
+from stowplan.model import base64_text, duration
 
 _TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _NO_KIND = "couldn't get version/kind; json parse error: json: cannot unmarshal"
@@ -190,7 +188,12 @@ class FieldPath(NamedTuple):
 def read(record: schema.Record, value: Json) -> tuple[dict[str, Any], list[StrictFault]]:
     """Read a whole object; give its fields and the strict faults, or raise ConfigError at the first wrong type."""
     faults: list[StrictFault] = []
-    found = _read(record, value, FieldPath(), faults)
+    try:
+        found = _read(record, value, FieldPath(), faults)
+    except ConfigError:
+        # One that is no duration ends the reading, wherever it is; upstream goes on to the end after any other.
+        _read_durations(record, value, FieldPath())
+        raise
     return found or {}, list(dict.fromkeys(faults))[:_MOST_FAULTS]
 
 
@@ -228,6 +231,20 @@ def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[Str
         if result is not None:
             found[name] = result
     return found
+
+
+def _read_durations(kind: schema.FieldType, value: Json, place: FieldPath) -> None:
+    """Raise ConfigError at the first duration that is none."""
+    match kind, value:
+        case schema.Record(), JsonObject():
+            for name, each in value.members:
+                if name in kind.fields:
+                    _read_durations(kind.fields[name], each, place.field(kind, name))
+        case schema.Items(), list():
+            for i, each in enumerate(value):
+                _read_durations(kind.of, each, place.item(i))
+        case schema.Scalar(form="duration"), _:
+            _read(kind, value, place, [])
 
 
 def _text_map(kind: schema.TextMap, value: Json, place: FieldPath, faults: list[StrictFault]) -> dict[str, str]:
@@ -301,9 +318,9 @@ def _duration(text: str, place: FieldPath) -> duration.Duration:
 
 def _base64(text: str, place: FieldPath) -> str:
     try:
-        base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise _unreadable(f"illegal base64 data: {error}", place.path) from None
+        base64_text.decoded(text)
+    except ValueError as error:
+        raise _unreadable(str(error), place.path) from None
     return text
 
 
