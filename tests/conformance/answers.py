@@ -72,7 +72,11 @@ def said(rejection: Rejection) -> dict[str, Any]:
 
 def _filtered(verdict: Verdict, found: Found) -> Answer:
     refused = {} if verdict.pre_filter is not None else verdict.rejected
-    words = {name: {**said(rejection), "reasons": sorted(rejection.reasons)} for name, rejection in refused.items()}
+    words = {
+        name: {**said(rejection), "reasons": sorted(rejection.reasons)}
+        for name, rejection in refused.items()
+        if verdict.narrowed_to is None or name in verdict.narrowed_to
+    }
     narrowed = None if verdict.narrowed_to is None or verdict.pre_filter is not None else sorted(verdict.narrowed_to)
     return {
         "prefilter": None if verdict.pre_filter is None else said(verdict.pre_filter),

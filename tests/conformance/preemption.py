@@ -152,7 +152,11 @@ def _refused(verdict: Verdict) -> Answer:
     return {
         "fitError": verdict.fit_error(),
         "prefilter": None if verdict.pre_filter is None else said(verdict.pre_filter),
-        "filter": {name: {**said(word), "reasons": sorted(word.reasons)} for name, word in refused.items()},
+        "filter": {
+            name: {**said(word), "reasons": sorted(word.reasons)}
+            for name, word in refused.items()
+            if verdict.narrowed_to is None or name in verdict.narrowed_to
+        },
     }
 
 

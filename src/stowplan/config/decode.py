@@ -6,10 +6,9 @@ not there: the result has no entry for either. `defaults.py` goes on with the fi
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 import re
+import struct
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,13 +20,14 @@ from stowplan.config.errors import ConfigError, suggestion
 from stowplan.config.legacy import FLAG, OLDER_VERSIONS
 from stowplan.config.schema import GROUP, KIND, VERSION
 from stowplan.config.types import Configuration
-from stowplan.model import duration
+from stowplan.model import base64_text, duration
 
 _TYPE_META = r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
 _NO_KIND = "couldn't get version/kind; json parse error: json: cannot unmarshal"
 _STRICT = "strict decoding error: "
 _INTEGER = re.compile(r"-?[0-9]{1,25}")
 _FLOAT32_LARGEST = 3.4028235677973366e38
+_FLOAT32_DIGITS = 9
 _MOST_FAULTS = 100
 _MOST_REMEDIES = 3
 _WRITE_KIND = f"write apiVersion: {GROUP}/{VERSION} and kind: {KIND}"
@@ -177,9 +177,9 @@ class FieldPath(NamedTuple):
     fields: str = ""
     path: str = ""
 
-    def field(self, struct: str, name: str) -> FieldPath:
-        dot = "." if self.fields else ""
-        return FieldPath(struct, f"{self.fields}{dot}{name}", f"{self.path}{'.' if self.path else ''}{name}")
+    def field(self, record: schema.Record, name: str) -> FieldPath:
+        fields = ".".join(filter(None, (self.fields, record.parts.get(name), name)))
+        return FieldPath(record.short_name, fields, f"{self.path}{'.' if self.path else ''}{name}")
 
     def item(self, index: int) -> FieldPath:
         return self._replace(path=f"{self.path}[{index}]")
@@ -188,7 +188,12 @@ class FieldPath(NamedTuple):
 def read(record: schema.Record, value: Json) -> tuple[dict[str, Any], list[StrictFault]]:
     """Read a whole object; give its fields and the strict faults, or raise ConfigError at the first wrong type."""
     faults: list[StrictFault] = []
-    found = _read(record, value, FieldPath(), faults)
+    try:
+        found = _read(record, value, FieldPath(), faults)
+    except ConfigError:
+        # One that is no duration ends the reading, wherever it is; upstream goes on to the end after any other.
+        _read_durations(record, value, FieldPath())
+        raise
     return found or {}, list(dict.fromkeys(faults))[:_MOST_FAULTS]
 
 
@@ -215,7 +220,7 @@ def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[Str
     found: dict[str, Any] = {}
     seen: set[str] = set()
     for name, each in value.members:
-        at = place.field(kind.short_name, name)
+        at = place.field(kind, name)
         if name not in kind.fields:
             faults.append(StrictFault(f'unknown field "{at.path}"', at.path, suggestion(name, kind.fields)))
             continue
@@ -226,6 +231,20 @@ def _record(kind: schema.Record, value: Json, place: FieldPath, faults: list[Str
         if result is not None:
             found[name] = result
     return found
+
+
+def _read_durations(kind: schema.FieldType, value: Json, place: FieldPath) -> None:
+    """Raise ConfigError at the first duration that is none."""
+    match kind, value:
+        case schema.Record(), JsonObject():
+            for name, each in value.members:
+                if name in kind.fields:
+                    _read_durations(kind.fields[name], each, place.field(kind, name))
+        case schema.Items(), list():
+            for i, each in enumerate(value):
+                _read_durations(kind.of, each, place.item(i))
+        case schema.Scalar(form="duration"), _:
+            _read(kind, value, place, [])
 
 
 def _text_map(kind: schema.TextMap, value: Json, place: FieldPath, faults: list[StrictFault]) -> dict[str, str]:
@@ -277,7 +296,17 @@ def _real(kind: schema.Scalar, value: Number, place: FieldPath) -> float:
     number = float(value.text)
     if not math.isfinite(number) or abs(number) >= _FLOAT32_LARGEST:
         raise _mismatch(kind, value, place, f"number {value.text}")
-    return number
+    return _as_float32(number)
+
+
+def _as_float32(number: float) -> float:
+    """Return what is left of a number in 32 bits, with no more digits than tell it from its neighbours."""
+    (exact,) = struct.unpack("f", struct.pack("f", number))
+    for digits in range(1, _FLOAT32_DIGITS):
+        short = float(f"{exact:.{digits}g}")
+        if abs(short) < _FLOAT32_LARGEST and struct.pack("f", short) == struct.pack("f", exact):
+            return short
+    return float(f"{exact:.{_FLOAT32_DIGITS}g}")
 
 
 def _duration(text: str, place: FieldPath) -> duration.Duration:
@@ -289,9 +318,9 @@ def _duration(text: str, place: FieldPath) -> duration.Duration:
 
 def _base64(text: str, place: FieldPath) -> str:
     try:
-        base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise _unreadable(f"illegal base64 data: {error}", place.path) from None
+        base64_text.decoded(text)
+    except ValueError as error:
+        raise _unreadable(str(error), place.path) from None
     return text
 
 

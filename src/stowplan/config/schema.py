@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -59,6 +59,8 @@ class TextMap:
 class Record:
     type_name: str
     fields: Mapping[str, FieldType]
+    #: The fields that the API has in a struct within this one, and the name of that; files do not tell them apart.
+    parts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def short_name(self) -> str:
@@ -92,7 +94,8 @@ def record_of(struct: type[msgspec.Struct], absent: frozenset[str] = frozenset()
     """Derive the record of a struct from its fields; raise TypeError for one of a type that files cannot have.
 
     `api_name`, a class variable, is what the API calls it where that is not the name of the class; one that `has_kind`
-    may say what it is. Fields of a name in `absent` are not known, at whatever depth.
+    may say what it is; `api_parts` names the struct within it that has a field. Fields of a name in `absent` are not
+    known, at whatever depth.
     """
     hints = get_type_hints(struct, include_extras=True)
     fields = {
@@ -101,7 +104,8 @@ def record_of(struct: type[msgspec.Struct], absent: frozenset[str] = frozenset()
         if one.encode_name not in absent
     }
     name = getattr(struct, "api_name", f"v1.{struct.__name__}")
-    return Record(name, (_TYPE_META if getattr(struct, "has_kind", False) else {}) | fields)
+    kind = _TYPE_META if getattr(struct, "has_kind", False) else {}
+    return Record(name, kind | fields, getattr(struct, "api_parts", {}))
 
 
 def _type_of(hint: Any, struct: type[msgspec.Struct], absent: frozenset[str]) -> FieldType:

@@ -6,6 +6,7 @@ check them, `load.py` writes them out again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -210,6 +211,10 @@ class ExtenderConfig(msgspec.Struct, frozen=True, rename="camel"):
 class Configuration(msgspec.Struct, frozen=True, rename="camel"):
     api_name: ClassVar[str] = "v1.KubeSchedulerConfiguration"
     has_kind: ClassVar[bool] = True
+    api_parts: ClassVar[Mapping[str, str]] = {
+        "enableProfiling": "DebuggingConfiguration",
+        "enableContentionProfiling": "DebuggingConfiguration",
+    }
 
     #: 1 takes the first of equally good nodes; changes nothing else, as one thread decides. Greater than 0.
     parallelism: Int32 = 16

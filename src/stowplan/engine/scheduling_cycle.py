@@ -61,6 +61,8 @@ class Found(msgspec.Struct, frozen=True):
     count: int
     #: The words about rows that others are nominated to; None if they leave all rows.
     taken: Words | None = None
+    #: If PreFilter names nodes: the row that the pod is nominated to, and its word if it is not of these.
+    nominated: tuple[int, int] | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -69,7 +71,7 @@ class Found(msgspec.Struct, frozen=True):
         verdict = filtering.verdict()
         if self.taken is not None:
             np.copyto(verdict.words, self.taken, where=(self.taken != 0) & (filtering.feasible | (verdict.words != 0)))
-        return verdict
+        return verdict if self.nominated is None else verdict.after_nominated(*self.nominated)
 
 
 class LeftByExtenders(msgspec.Struct, frozen=True):
@@ -159,6 +161,7 @@ def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodSha
             return Found(kept, np.zeros(len(field.table), dtype=bool), 0)
         nominations = field.nominations
         left = kept.beside_nominated.rows_left(pod, nominations) if nominations.by_node else None
+        nominated = _nominated(field, kept, pod)
     except BaseException:
         # Whatever broke it off, and be it Ctrl-C, may have done so half-way through an answer.
         field.memo.forget(profile, pod, shape)
@@ -167,7 +170,19 @@ def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodSha
     if field.within is not None:
         feasible = feasible & field.within
         count = int(np.count_nonzero(feasible))
-    return Found(kept, feasible, count, taken)
+    return Found(kept, feasible, count, taken, nominated)
+
+
+def _nominated(field: ChoiceInputs, kept: Kept, pod: Pod) -> tuple[int, int] | None:
+    """Ask about the node that a pod is nominated to, which comes first, whatever nodes PreFilter names."""
+    filtering, name = kept.filtering, pod.status.nominated_node_name
+    row, narrowed = field.table.row_of.get(name), filtering.pre.narrowed
+    if narrowed is None or row is None or (field.within is not None and not field.within[row]):
+        return None
+    if name in narrowed:
+        return row, 0
+    word = int(filtering.suppose(pod, filtering.nodes.take(np.array([row], dtype=np.intp)))[0])
+    return (row, word) if word else None
 
 
 def rank(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, *, as_empty: bool = False) -> Ranking:
@@ -224,7 +239,7 @@ async def _narrow(
     feasible = np.zeros_like(found.feasible)
     feasible[order] = True
     if not np.array_equal(feasible, found.feasible):
-        found = Found(found.kept, feasible, len(answer.names), found.taken)
+        found = msgspec.structs.replace(found, feasible=feasible, count=len(answer.names))
     return LeftByExtenders(found, order, answer.has_whole_nodes)
 
 
@@ -258,7 +273,7 @@ def sampled(field: ChoiceInputs, found: Found, enough: int) -> Found:
     feasible = field.sampler.sample(_order(field), found.feasible, enough)
     if np.array_equal(feasible, found.feasible):
         return found
-    return Found(found.kept, feasible, int(np.count_nonzero(feasible)), found.taken)
+    return msgspec.structs.replace(found, feasible=feasible, count=int(np.count_nonzero(feasible)))
 
 
 def _beyond_sample(field: ChoiceInputs, found: Found, enough: int) -> Mask | None:
@@ -287,7 +302,8 @@ def pass_by_narrowed(field: ChoiceInputs, found: Found) -> None:
     """Let the next search start after the nodes that this one was narrowed to, as upstream does."""
     narrowed = found.kept.filtering.pre.narrowed
     if narrowed is not None and found.kept.filtering.pre.rejection is None:
-        field.sampler.pass_by(sum(name in field.table.row_of for name in narrowed), len(field.table))
+        beside = found.nominated is not None and found.nominated[1] != 0
+        field.sampler.pass_by(sum(name in field.table.row_of for name in narrowed) + beside, len(field.table))
 
 
 def nodes_to_find(nodes: int, percentage: int) -> int:

@@ -115,6 +115,20 @@ class Verdict:
         evaluated = None if self.evaluated is None else self.evaluated[rows]
         return replace(self, words=self.words[rows], names=names, evaluated=evaluated)
 
+    def after_nominated(self, row: int, word: int) -> Verdict:
+        """Return the verdict of an attempt that asked about one row before it turned to those that PreFilter left.
+
+        `word` is what was said of a row that is not among these. Who refuses the row is told as one of those who
+        narrowed, as upstream does.
+        """
+        words, evaluated = self.words, self.evaluated
+        if word and evaluated is not None:
+            words, evaluated = words.copy(), evaluated.copy()
+            words[row], evaluated[row] = word, True
+        said = self.vocabulary.rejections[int(words[row])]
+        by = self.narrowed_by if said is None or said.plugin in self.narrowed_by else (*self.narrowed_by, said.plugin)
+        return replace(self, words=words, evaluated=evaluated, narrowed_by=by)
+
     def rejection(self, row: int) -> Rejection | None:
         """Return the first rejection of a row, None if it is feasible or was not evaluated."""
         return self.vocabulary.rejections[int(self.words[row])]

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -207,7 +208,7 @@ def _extended(field: ChoiceInputs, profile: Profile, pod: Pod, found: Found, hea
     verdict = with_rejections(verdict, kept, narrowed.rejected)
     if not kept:
         return AttemptResult(verdict.fit_error(), verdict, feasible, heard=heard, fitting=found.feasible)
-    left = Found(found.kept, feasible, len(kept), found.taken)
+    left = msgspec.structs.replace(found, feasible=feasible, count=len(kept))
     ranking = rank(field, profile, pod, left, as_empty=narrowed.has_whole_nodes)
     total = ranking.total.copy()
     for extender in heard.reports:

@@ -126,8 +126,15 @@ def test_a_json_member_must_not_be_repeated() -> None:
         ),
         pytest.param(
             "enableProfiling: 1",
-            "number into Go struct field KubeSchedulerConfiguration.enableProfiling of type bool",
+            "number into Go struct field KubeSchedulerConfiguration.DebuggingConfiguration.enableProfiling"
+            " of type bool",
             id="a number for a truth value",
+        ),
+        pytest.param(
+            "enableContentionProfiling: {}",
+            "object into Go struct field KubeSchedulerConfiguration.DebuggingConfiguration.enableContentionProfiling"
+            " of type bool",
+            id="an object for a truth value",
         ),
         pytest.param(
             "leaderElection: []",
@@ -217,3 +224,33 @@ def test_a_point_is_an_unknown_field_in_releases_that_have_not_got_it() -> None:
     with pytest.raises(ConfigError) as caught:
         load(text, gates=default_gates("1.36"))
     assert caught.value.message == ('strict decoding error: unknown field "profiles[0].plugins.podGroupPostFilter"')
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param(
+            "clientConnection: {burst: x}\nleaderElection: {leaseDuration: abc}",
+            'time: invalid duration "abc"',
+            id="a duration after a wrong type",
+        ),
+        pytest.param(
+            "extenders: [{urlPrefix: 3}, {httpTimeout: x}]",
+            'time: invalid duration "x"',
+            id="a duration in a later item",
+        ),
+        pytest.param(
+            "leaderElection: {leaderElect: 3, renewDeadline: 5, retryPeriod: 1y}",
+            "json: cannot unmarshal number into Go struct field"
+            " LeaderElectionConfiguration.leaderElection.renewDeadline of type string",
+            id="the first of two durations",
+        ),
+        pytest.param(
+            "extenders: [{tlsConfig: {caData: '%%%'}, weight: x}]",
+            "illegal base64 data at input byte 0",
+            id="bytes before a wrong type",
+        ),
+    ],
+)
+def test_of_several_mistakes_the_one_that_ends_the_reading_is_told(fields: str, problem: str) -> None:
+    assert decode_error(HEADER + fields).message == problem

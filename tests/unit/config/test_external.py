@@ -7,7 +7,7 @@ import pytest
 from stowplan.config.feature_gates import default_gates
 from stowplan.config.load import to_external, to_yaml
 from tests.known_plugins import default_configuration, from_mapping, load
-from tests.unit.config.writing import document, with_args, with_plugins
+from tests.unit.config.writing import HEADER, document, with_args, with_plugins
 
 
 def written_profile(config: dict[str, Any]) -> dict[str, Any]:
@@ -127,6 +127,22 @@ def test_an_extender_is_written_without_what_is_empty() -> None:
     assert to_external(from_mapping(document(extenders=[extender])))["extenders"] == [
         {"urlPrefix": "http://a", "bindVerb": "b", "httpTimeout": "5s", "tlsConfig": {"caFile": "c"}}
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "qps"),
+    [
+        ("0.1", 0.1),
+        ("16777217", 16777216),
+        ("2147483648", 2147483600),
+        ("123456.789", 123456.79),
+        ("1e-7", 1e-7),
+        ("1e30", 1e30),
+        ("3.4028235e38", 3.4028235e38),
+    ],
+)
+def test_a_rate_has_the_precision_of_32_bits(text: str, qps: float) -> None:
+    assert to_external(load(HEADER + f"clientConnection: {{qps: {text}}}"))["clientConnection"]["qps"] == qps
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,8 +14,11 @@ from stowplan.engine.failure import NO_NODES, Chosen, Failed, Refused, Result
 from stowplan.engine.scheduling_cycle import RandomTie, Sampler, UpstreamOrder, nodes_to_find
 from stowplan.framework.contract import Filter, Reject, Score, reject
 from stowplan.framework.verdict import Code, Rejection
+from stowplan.model import decode
+from stowplan.model.affinity import Affinity
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.plugins.nodeaffinity import NodeAffinity
 from stowplan.plugins.noderesources.fit import NodeResourcesFit
 from stowplan.table.columns import Scores
 from stowplan.table.nodes import Nodes
@@ -22,6 +26,18 @@ from stowplan.testing import make_node, make_pod
 from tests.unit.framework.stand import Stand, nodes
 
 POD = make_pod("web").requests(cpu="2").build()
+ONLY_A = decode.convert(
+    Affinity,
+    {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]},
+                ],
+            },
+        },
+    },
+)
 
 
 class Prefers(Score):
@@ -144,6 +160,28 @@ def test_a_node_that_was_freed_but_does_not_fit_is_passed_over() -> None:
     closed = make_node("a").label("closed", "").build()
     stand = Stand([closed, liked("b", 30), liked("c", 0)], Closed(), Prefers())
     assert chosen(stand.choose(make_pod("web").nominated_to("a").build()))[0] == "b"
+
+
+@pytest.mark.parametrize(
+    ("nominated", "others"),
+    [
+        pytest.param("", "2 node(s) didn't satisfy plugin(s) [NodeAffinity]", id="not nominated"),
+        pytest.param("gone", "2 node(s) didn't satisfy plugin(s) [NodeAffinity]", id="to a node that is gone"),
+        pytest.param("a", "2 node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit]", id="to the named node"),
+        pytest.param(
+            "b",
+            "1 node(s) didn't match Pod's node affinity/selector, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]",
+            id="to another node",
+        ),
+    ],
+)
+def test_the_node_that_was_freed_is_asked_about_before_the_nodes_that_are_named(nominated: str, others: str) -> None:
+    stand = Stand(nodes("a", "b", "c"), NodeAffinity(), NodeResourcesFit())
+    pod = make_pod("web").requests(cpu="5").nominated_to(nominated).build()
+    result = stand.choose(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, affinity=ONLY_A)))
+    assert isinstance(result, Refused)
+    assert result.message == f"0/3 nodes are available: 1 Insufficient cpu, {others}."
+    assert result.verdict.unschedulable_plugins() == {"NodeAffinity", "NodeResourcesFit"}
 
 
 # Samples

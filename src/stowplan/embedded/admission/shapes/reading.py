@@ -6,7 +6,6 @@ The first mistake in the order of the document decides, as it does upstream.
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import json
 import re
@@ -18,6 +17,7 @@ from typing import Any, Final
 from stowplan.embedded.objects.errors import bad_request
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.types.schema import JsonForm, Schema
+from stowplan.model import base64_text
 from stowplan.model.label_syntax import quoted
 from stowplan.model.quantity import Quantity, QuantityError
 from stowplan.model.quantity_text import WRONG_FORMAT
@@ -25,7 +25,6 @@ from stowplan.model.quantity_text import WRONG_FORMAT
 _SECONDS_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
 _IS_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
-_LINE_BREAKS: Final = re.compile(r"[\r\n]+")
 _BITS: Final = {JsonForm.INT32: 31, JsonForm.INT64: 63, JsonForm.INT_OR_TEXT: 31}
 #: What a null in a list or a map stands for.
 _ZERO: Final[dict[JsonForm, Callable[[], Any]]] = {
@@ -175,19 +174,10 @@ def _read_text(value: Any, schema: Schema, place: _Place) -> str:
 
 
 def _read_base64(text: str) -> str:
-    """The bytes in the one usual way: lines may be broken anywhere, and bits that stand for nothing are none."""
     try:
-        return base64.b64encode(base64.b64decode(_LINE_BREAKS.sub("", text), validate=True)).decode()
-    except (binascii.Error, ValueError):
-        raise _ValueError(f"illegal base64 data at input byte {_first_not_base64(text)}") from None
-
-
-def _first_not_base64(text: str) -> int:
-    found = re.match(r"[A-Za-z0-9+/\r\n]*", text)
-    good = found.end() if found else 0
-    if good < len(text) and text[good] != "=":
-        return good
-    return good - len(_LINE_BREAKS.sub("", text[:good])) % 4
+        return base64.b64encode(base64_text.decoded(text)).decode()
+    except ValueError as error:
+        raise _ValueError(str(error)) from None
 
 
 def _number_text(value: float) -> str:
