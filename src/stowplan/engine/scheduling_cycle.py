@@ -161,7 +161,7 @@ def find_feasible(field: ChoiceInputs, profile: Profile, pod: Pod, shape: PodSha
             return Found(kept, np.zeros(len(field.table), dtype=bool), 0)
         nominations = field.nominations
         left = kept.beside_nominated.rows_left(pod, nominations) if nominations.by_node else None
-        nominated = _nominated(field, kept, pod)
+        nominated = _nominated(field, kept, pod) if filtering.pre.narrowed is not None else None
     except BaseException:
         # Whatever broke it off, and be it Ctrl-C, may have done so half-way through an answer.
         field.memo.forget(profile, pod, shape)
