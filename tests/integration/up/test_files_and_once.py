@@ -76,6 +76,12 @@ def told(folder: Path, *arguments: str) -> dict[str, Any]:
     ("objects", "options", "gone"),
     [
         pytest.param(
+            (NODE % ("n", 4, 4), POD % ("z", "", 4), POD % ("p-10", "", 3), POD % ("p-9", "", 2)),
+            (),
+            [],
+            id="of equals the one that is written first goes first, whatever its name",
+        ),
+        pytest.param(
             (
                 NODE % ("n", 8, 8),
                 NODE % ("m", 8, 8),
