@@ -74,7 +74,9 @@ class _Victims:
             subject = report.pod
             by = subject.key if isinstance(subject, Pod) else str(subject.group_key)
             for victim in report.pods:
-                self._chosen[victim.uid] = Preempted(victim.key, victim.node_name or report.node_name, by)
+                # Another that counts on the end of the same pod has not evicted it.
+                told = Preempted(victim.key, victim.node_name or report.node_name, by)
+                self._chosen.setdefault(victim.uid, told)
 
     def gone_from(self, cluster: EmbeddedCluster) -> tuple[Preempted, ...]:
         """Return those who are gone: one that was only on its way is turned back, and waits again."""
