@@ -207,7 +207,7 @@ class Cluster:
         shape = self.cache.table.shape_of(pod)
         result = self._choose(profile, pod, shape)
         if preempt and isinstance(result, Refused):
-            result = self._desk().place(result)
+            result = self.desk().place(result)
         if not isinstance(result, Chosen):
             return result
         node_name = result.node_name
@@ -219,7 +219,7 @@ class Cluster:
         return result
 
     def schedule_all(self, pods: Iterable[Pod]) -> Placements:
-        """Schedule pending pods in the order of the queue, those of a group together; each has one turn."""
+        """Schedule pending pods in the order of the queue, groups together; who was refused comes back as there."""
         return schedule_all.schedule_all(self, pods)
 
     def schedule_group(self, pods: Sequence[Pod], *, preempt: bool = True) -> list[Result | Gated]:
@@ -294,9 +294,9 @@ class Cluster:
         """Say which node `schedule` would choose next for `pod`; a refusal says whom it would evict, and where."""
         profile, shape = self.profile_of(pod), self.cache.table.shape_of(pod)
         result = Cluster._choose(self._drawing_alike(), profile, pod, shape)
-        return self._desk().with_room(result) if preempt and isinstance(result, Refused) else result
+        return self.desk().with_room(result) if preempt and isinstance(result, Refused) else result
 
-    def _desk(self) -> PreemptionDesk:
+    def desk(self) -> PreemptionDesk:
         extenders = self.extenders_in_flow()
         return PreemptionDesk(self._handlers, self._pending, self.handle, self.field, extenders, self._run)
 
@@ -317,7 +317,7 @@ class Cluster:
         if self.extenders:
             nodes = feasible_nodes(self.field, profile, pod)
             hearing = self._loop.run(ask_extenders(self.extenders, pod, nodes), self.extenders)
-        return replace(explain(self.field, profile, pod, hearing, self._desk().foresee), group=self.membership(pod))
+        return replace(explain(self.field, profile, pod, hearing, self.desk().foresee), group=self.membership(pod))
 
     def membership(self, pod: Pod) -> str:
         """Say which group a pod is in, and how that stands; nothing if it is in none."""

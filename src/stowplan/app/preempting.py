@@ -92,6 +92,27 @@ class PreemptionDesk:
                 case failed:
                     return replace(failed, pod=pod, victims=victims)
 
+    def begin(self, refused: Refused) -> tuple[Refused, bool]:
+        """Nominate a refused pod to where room can be made; the refusal says who is to go, which is left to `evict`.
+
+        Say, too, whether it may be tried again at once, because plugins have arranged something for it.
+        """
+        if not self._goes_alone(refused.pod):
+            return refused, False
+        made = self._find_room(self.field, refused)
+        is_arranged = self._run_errands(refused.pod, made.errands)
+        preemption = preemption_of(made)
+        if preemption is None:
+            return self._refuse(refused, made), is_arranged
+        self._clear_lower_nominations(refused.pod, preemption)
+        objects.add(self.handlers, self.pending, nominated_to(refused.pod, preemption.node_name))
+        message = failure.of_refused(refused, made).message
+        return replace(refused, message=message, preemption=preemption), False
+
+    def nominated(self, pod: Pod) -> Pod:
+        """Return a pod that waits as it is nominated now."""
+        return self.pending.get(pod) or pod
+
     def _choose(self, pod: Pod) -> Result:
         """Try a pod again, whatever its gates say: it has passed them."""
         shape = self.handlers.cache.table.shape_of(pod)
@@ -110,10 +131,13 @@ class PreemptionDesk:
     def evict(self, pod: Pod, preemption: Preemption) -> tuple[Pod, ...]:
         """Let victims go, and take the node back from less important pods nominated to it; return who was there."""
         gone = tuple(filter(None, map(self._remove, preemption.victims)))
+        self._clear_lower_nominations(pod, preemption)
+        return gone
+
+    def _clear_lower_nominations(self, pod: Pod, preemption: Preemption) -> None:
         for other in self.pending.nominations.on(preemption.node_name):
             if other.priority < pod.priority:
                 self._give_up_node(other)
-        return gone
 
     def _give_up_node(self, pod: Pod) -> None:
         """Let a pod that waits be nominated nowhere, as if that were written to its status."""

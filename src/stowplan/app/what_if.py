@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from stowplan.app import schedule_all
+from stowplan.app import turns
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.cache.cache import Cache, CachedPod
 from stowplan.config.feature_gates import FeatureGates
@@ -88,12 +88,8 @@ class ClusterWorld:
     def try_all(self, pods: Sequence[Pod]) -> list[Result | Gated]:
         """Place pods in the order of the queue, groups together, evicting nobody; answer in the order given."""
         if len(pods) == 1 and pods[0].spec.scheduling_group is None:
-            return schedule_all.take_turn(self, pods)
-        found = {
-            one.pod.key: one
-            for together in schedule_all.turns(self, pods)
-            for one in schedule_all.take_turn(self, together)
-        }
+            return turns.take_turn(self, pods)
+        found = {one.pod.key: one for together in turns.turns(self, pods) for one in turns.take_turn(self, together)}
         return [found[pod.key] for pod in pods]
 
     def candidates(self, pod: Pod) -> tuple[Refused, Sequence[Preemption], str] | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from stowplan.app import schedule_all
+from stowplan.app import turns
 from stowplan.app.cluster import Cluster, Gated
 from stowplan.app.what_if import ClusterWorld
 from stowplan.assertions.steps import SupposedCluster, SupposedStep
@@ -79,10 +79,10 @@ def settled(
         supposed.waiting = {pod.key: pod for pod in world.pending}
         for step in steps:
             step.take(supposed)
-        turns = _Turns(supposed)
+        everybody = _Turns(supposed)
         if is_scheduled:
-            turns.take()
-        yield SettledCluster(supposed, turns.unplaced, turns.moved)
+            everybody.take()
+        yield SettledCluster(supposed, everybody.unplaced, everybody.moved)
 
 
 @dataclass(slots=True)
@@ -103,10 +103,10 @@ class _Turns:
                     self._refused(pod, f"it is left to another scheduler, {pod.spec.scheduler_name!r}")
             cluster.add_all(ours)
             waiting = []
-            for together in schedule_all.turns(cluster, ours):
-                for one in schedule_all.take_turn(cluster, together):
+            for together in turns.turns(cluster, ours):
+                for one in turns.take_turn(cluster, together):
                     self._note(one)
-                    waiting += [again for victim in schedule_all.victims_of(one) for again in self._evict(victim, one)]
+                    waiting += [again for victim in turns.victims_of(one) for again in self._evict(victim, one)]
 
     def _note(self, result: Result | Gated) -> None:
         if isinstance(result, Chosen):

@@ -41,7 +41,7 @@ def command(ctx: click.Context, /, **given: Any) -> None:
     """
     output.require_embedded("reading a snapshot as an API server would")
     from stowplan.app.configuration import SourceError
-    from stowplan.app.schedule_all import QueueSortError
+    from stowplan.app.turns import QueueSortError
     from stowplan.assertions import assertion_file, running
     from stowplan.cli.inputs import make_cluster, put_in, read_objects
     from stowplan.local.file_cluster import admitting_objects

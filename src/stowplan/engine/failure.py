@@ -139,9 +139,13 @@ def of_refused(refused: Refused, made: PostFiltered) -> Failure:
     elif made.withdraws or made.rejection is None:
         nominated = ""
     message = f"{refused.message} {made.message}" if made.message else refused.message
-    plugins = refused.verdict.unschedulable_plugins()
-    pending = frozenset(one.plugin for one in refused.verdict.said() if one.code is Code.PENDING)
-    return Failure(message, plugins - pending, pending, nominated, UNSCHEDULABLE)
+    return Failure(message, *rejectors(refused.verdict), nominated, UNSCHEDULABLE)
+
+
+def rejectors(verdict: Verdict) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the plugins that refused a pod, and those that only wait for something outside."""
+    pending = frozenset(one.plugin for one in verdict.said() if one.code is Code.PENDING)
+    return verdict.unschedulable_plugins() - pending, pending
 
 
 def of_rejection(rejection: Rejection) -> Failure:

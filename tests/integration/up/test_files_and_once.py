@@ -72,9 +72,41 @@ def told(folder: Path, *arguments: str) -> dict[str, Any]:
     }
 
 
+FRIEND = """
+apiVersion: v1
+kind: Pod
+metadata: {name: b, labels: {app: b}}
+spec: {containers: [{name: c, image: i}]}
+"""
+BESIDE_FRIEND = """
+apiVersion: v1
+kind: Pod
+metadata: {name: a}
+spec:
+  containers: [{name: c, image: i}]
+  affinity:
+    podAffinity:
+      requiredDuringSchedulingIgnoredDuringExecution:
+        - {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: b}}}
+"""
+NAMED_NODE = NODE.replace("{name: %s}", "{name: %s, labels: {kubernetes.io/hostname: n}}")
+
+
 @pytest.mark.parametrize(
     ("objects", "options", "gone"),
     [
+        pytest.param(
+            (NODE % ("n", 4, 4), POD % ("z", "", 4), POD % ("p-10", "", 3), POD % ("p-9", "", 2)),
+            (),
+            [],
+            id="of equals the one that is written first goes first, whatever its name",
+        ),
+        pytest.param(
+            (NAMED_NODE % ("n", 4, 4), BESIDE_FRIEND, FRIEND),
+            (),
+            [],
+            id="a pod is tried again when one that it wants to be beside has found a node",
+        ),
         pytest.param(
             (
                 NODE % ("n", 8, 8),

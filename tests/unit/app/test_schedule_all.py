@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from stowplan.app.cluster import Chosen, Cluster, Failed, Gated, Placements, Refused
-from stowplan.app.schedule_all import QueueSortError
+from stowplan.app.turns import QueueSortError
 from stowplan.model.pod import Pod
 from stowplan.testing import make_node, make_pod
 from tests.integration.gang_world import COSCHEDULING, group, members, own_group, own_members
@@ -211,3 +212,22 @@ def test_no_pods_are_no_rows() -> None:
 def test_a_gated_pod_counts_as_held() -> None:
     (found,) = cluster_of(4).schedule_all([make_pod("later").gate("g").build()])
     assert isinstance(found, Gated)
+
+
+def test_who_was_refused_is_tried_again_when_another_that_it_wants_to_be_beside_has_found_a_node() -> None:
+    cluster = Cluster(ties="upstream")
+    cluster.add(make_node("n").label("host", "n").capacity(cpu=4, pods=9).build())
+    beside = make_pod("a").affinity("app", "b", topology_key="host").build()
+    found = cluster.schedule_all([beside, make_pod("b").label("app", "b").build()])
+    assert [(one.pod.name, one.node_name) for one in found] == [("a", "n"), ("b", "n")]
+
+
+def test_victims_end_when_everybody_has_had_a_turn_and_those_who_were_refused_come_in_the_order_of_the_queue() -> None:
+    cluster = cluster_of(8)
+    cluster.add(make_pod("low").requests(cpu=8).priority(-1).on("n0").build())
+    meek = pod("meek", 3, priority=20)
+    meek = replace(meek, spec=replace(meek.spec, preemption_policy="Never"))
+    found = cluster.schedule_all([meek, pod("high", 4, priority=10), pod("late", 2)])
+    # Of the 4 cores that `high` leaves, `late` finds none as long as the victim is there, and `meek` comes before it.
+    assert [(one.pod.name, one.node_name) for one in found] == [("meek", "n0"), ("high", "n0"), ("late", None)]
+    assert [victim.name for one in found.placed for victim in one.victims] == ["low"]
