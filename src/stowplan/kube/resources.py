@@ -66,12 +66,6 @@ class ApiResource(msgspec.Struct, frozen=True):
         return f"{self.plural}.{group}" if group else self.plural
 
     @property
-    def served_as(self) -> tuple[str, str, str]:
-        """Its group, "" for the core group, its version and its plural."""
-        *group, version = self.prefix.split("/")[2:]
-        return "".join(group), version, self.plural
-
-    @property
     def path(self) -> str:
         """The objects of all namespaces."""
         return f"{self.prefix}/{self.plural}"

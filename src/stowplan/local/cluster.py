@@ -39,7 +39,6 @@ from stowplan.embedded.storage.persistence import Database, DatabaseError
 from stowplan.embedded.storage.store import Store
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.registry import RegistryError
-from stowplan.kube.informer import Informer
 from stowplan.kube.local_kubeconfig import Access
 from stowplan.local import api_endpoint
 from stowplan.local.api_endpoint import ApiEndpoint, ApiEndpointError, KubeconfigError, check_endpoint
@@ -54,8 +53,6 @@ _log = log_for(__name__)
 
 #: Under this name the key of the tokens is kept with the rest of a cluster.
 _SIGNING_KEY: Final = "service-account-signing-key"
-
-_LOOK_AGAIN_SECONDS: Final = 0.02
 
 #: What works in a cluster beside its API.
 Part = Literal["controllers", "kubelets", "provisioner", "scheduler"]
@@ -100,7 +97,7 @@ class ClusterOptions:
 
 
 class EmbeddedCluster:
-    """One cluster. `start` lets everything work but the scheduler, which learns what there is; `schedule` that too."""
+    """One cluster. `start` lets everything but the scheduler work, `schedule` that too."""
 
     access: Access
     scheduler: LocalScheduler
@@ -121,7 +118,6 @@ class EmbeddedCluster:
             for stored in self.api.store.list(resource):
                 self.api.keep_uid(stored.uid)
         self.pods, self.nodes = find_resource(self.api, "v1", "Pod"), find_resource(self.api, "v1", "Node")
-        self._phase_at = self.pods.fields.index("status.phase")
         self.has_data = bool(self.api.store.list(find_resource(self.api, "v1", "Namespace")))
         self._precedence = Precedence()
         authority = api_endpoint.authority_of(options.endpoint)
@@ -146,34 +142,12 @@ class EmbeddedCluster:
         server = ApiServerAccess(credentials, self._serving.respond, shortcut)
         self.scheduler = LocalScheduler(settings, server, self._precedence, self.broken)
         if self.has_scheduler:
-            # From now on: pods are to wait in the order in which they come, which a list does not tell.
-            await self.scheduler.follow()
             await self._show_pages()
 
     async def schedule(self) -> None:
         """Let the scheduler work, too, if there is to be one."""
-        if not self.has_scheduler:
-            return
-        while not self.is_seen():  # noqa: ASYNC110 (many watches, none of which tells)
-            await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-        self.scheduler.start()
-
-    def is_seen(self, *kinds: str) -> bool:
-        """Say whether the scheduler knows all objects as they are now, or those of some kinds."""
-        watched = self.scheduler.replica.watching.informers
-        return all(self._is_in_step(one) for one in watched if not kinds or one.resource.kind in kinds)
-
-    def _is_in_step(self, informer: Informer) -> bool:
-        resource = self.api.catalogue.find(*informer.resource.served_as)
-        if resource is None:
-            return True
-        seen = {one.metadata.uid: one.metadata.resource_version for one in informer.store.objects.values()}
-        return all(
-            seen.get(stored.uid) == str(stored.version)
-            for stored in self.api.store.list(resource)
-            # Of pods that have ended it need not know.
-            if resource != self.pods or stored.fields[self._phase_at] not in ("Succeeded", "Failed")
-        )
+        if self.has_scheduler:
+            await self.scheduler.start()
 
     async def close(self) -> None:
         """End everything in the order in which it can still say so to the rest."""

@@ -97,7 +97,7 @@ def is_settled(cluster: EmbeddedCluster) -> bool:
     """Say whether there is nothing more to do; to be asked again and again, until it is so."""
     # Asked at every look: it counts them.
     is_quiet = cluster.components.is_quiet()
-    return is_quiet and cluster.scheduler.is_idle and _is_running(cluster) and cluster.is_seen("Pod", "Node")
+    return is_quiet and cluster.scheduler.is_idle and _is_running(cluster) and _is_seen(cluster)
 
 
 def why_unsettled(cluster: EmbeddedCluster) -> str:
@@ -106,6 +106,19 @@ def why_unsettled(cluster: EmbeddedCluster) -> str:
     if undecided:
         return f"pods that are not decided on: {some(undecided, _MOST_NAMED)}"
     return "every pod is decided on, but controllers, kubelets or the scheduler still have something to do"
+
+
+def _is_seen(cluster: EmbeddedCluster) -> bool:
+    """Say whether the scheduler knows every pod and node as it is now; of pods that have ended it need not."""
+    watching = cluster.scheduler.replica.watching
+    phase_at = cluster.pods.fields.index("status.phase")
+    for resource, kind in ((cluster.pods, "Pod"), (cluster.nodes, "Node")):
+        seen = {one.metadata.uid: one.metadata.resource_version for one in watching.objects(kind)}
+        for stored in cluster.api.store.list(resource):
+            has_ended = kind == "Pod" and stored.fields[phase_at] in ("Succeeded", "Failed")
+            if not has_ended and seen.get(stored.uid) != str(stored.version):
+                return False
+    return True
 
 
 def _is_running(cluster: EmbeddedCluster) -> bool:

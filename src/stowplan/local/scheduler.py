@@ -42,7 +42,7 @@ class ApiServerAccess:
 
 
 class LocalScheduler:
-    """Schedules the pods of one server from `start` to `stop`; knows them from `follow` on."""
+    """Schedules the pods of one server from `start` to `stop`."""
 
     def __init__(
         self,
@@ -72,18 +72,14 @@ class LocalScheduler:
         environment = self.replica.scheduler.environment
         environment.tell = tell_all(environment.tell, listener)
 
-    async def follow(self) -> None:
-        """Learn the cluster, and from then on what happens in it."""
+    async def start(self) -> None:
+        """Learn the cluster, then begin to schedule."""
         replica = self.replica
         self._begin(replica.recorder.run())
         if self._shortcut is not None:
             self._begin(self._shortcut.run())
         self._begin(replica.watching.run())
         await replica.sync()
-
-    def start(self) -> None:
-        """Begin to schedule; `follow` comes first."""
-        replica = self.replica
         replica.watching.is_scheduling = True
         self._cycles = self._begin(replica.scheduler.run())
         self._begin(replica.scheduler.run_timers())

@@ -96,12 +96,6 @@ NAMED_NODE = NODE.replace("{name: %s}", "{name: %s, labels: {kubernetes.io/hostn
     ("objects", "options", "gone"),
     [
         pytest.param(
-            (NODE % ("n", 4, 4), POD % ("z", "", 4), POD % ("p-10", "", 3), POD % ("p-9", "", 2)),
-            (),
-            [],
-            id="of equals the one that is written first goes first, whatever its name",
-        ),
-        pytest.param(
             (NAMED_NODE % ("n", 4, 4), BESIDE_FRIEND, FRIEND),
             (),
             [],
