@@ -47,6 +47,8 @@ def repeated(data: bytes) -> list[str]:
 
     What is not JSON repeats nothing. Of very much that is repeated, the first of it is told.
     """
+    if _repeats_nothing(data):
+        return []
     repeating: list[_Repeating] = []
 
     def noted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -61,6 +63,18 @@ def repeated(data: bytes) -> list[str]:
     except (ValueError, RecursionError):
         return []
     return _told(_given_again(content)) if repeating else []
+
+
+def _repeats_nothing(data: bytes) -> bool:
+    """Whether JSON gives no field twice for sure, in a third of the time: of every field there is one colon left.
+
+    A colon that is spelled `\\u003a` would be one more.
+    """
+    try:
+        return data.count(b":") == _ENCODER.encode(_ANY.decode(data)).count(b":") and b"\\u" not in data
+    except (ValueError, OverflowError, RecursionError):
+        # Among them numbers that are read, and cannot be written.
+        return False
 
 
 class _Repeating(dict[str, Any]):
@@ -116,6 +130,7 @@ def _fields(above: _Place | None, value: dict[str, Any]) -> Iterator[tuple[_Plac
 
 _ANY: Final = msgspec.json.Decoder(float_hook=number)
 _OBJECT: Final = msgspec.json.Decoder(dict[str, Any], float_hook=number)
+_ENCODER: Final = msgspec.json.Encoder()
 
 
 def merge_patch(target: Any, patch: Any) -> Any:
