@@ -79,6 +79,8 @@ def _reduce(pod: Pod) -> None:
 
 def _likened(part: P, known: P, own: tuple[str, ...]) -> P:
     """Return a part with all that it has in common with another; mostly that is all but the fields in `own`."""
+    if part == known:
+        return known
     likened = copy(known)
     for name in own:
         mine = getattr(part, name)
