@@ -6,7 +6,7 @@ Of a release that does not have a field, `shapes` knows nothing, and drops it be
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from stowplan.embedded.objects.resource import Object, Resource
 
@@ -64,24 +64,56 @@ _FIELDS: Final[dict[str, tuple[tuple[_Path, str], ...]]] = {
 }
 
 
+class _Part(NamedTuple):
+    """A part of an object, or all items of a list, that a way leads to."""
+
+    way: _Path
+    #: Those whose gates are off.
+    fields: frozenset[str]
+    below: tuple[_Part, ...]
+
+
 def drop(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:
     """Take out of an object, in place, what counts only with gates that are off; what it had before may stay."""
-    for way, fields in _disabled(resource.qualified, gates):
-        for part in _parts(obj, way):
-            if not fields.isdisjoint(part):
-                known = {field for had in _parts(before, way) for field in had}
-                for field in (fields & part.keys()) - known:
-                    del part[field]
+    whole = _disabled(resource.qualified, gates)
+    if whole is None:
+        return
+    found: list[tuple[Object, _Part]] = []
+    _find(obj, whole, found)
+    for value, part in found:
+        known = {field for had in _parts(before, part.way) for field in had}
+        for field in (part.fields & value.keys()) - known:
+            del value[field]
 
 
 @cache
-def _disabled(qualified: str, gates: frozenset[str]) -> tuple[tuple[_Path, frozenset[str]], ...]:
-    """Return the fields whose gates are off, together with those beside them."""
+def _disabled(qualified: str, gates: frozenset[str]) -> _Part | None:
+    """What is to be looked at in the objects of a resource; None if that is nothing."""
     found: dict[_Path, set[str]] = {}
     for path, gate in _FIELDS.get(qualified, ()):
         if gate not in gates:
             found.setdefault(path[:-1], set()).add(path[-1])
-    return tuple((way, frozenset(fields)) for way, fields in found.items())
+    return _part((), found) if found else None
+
+
+def _part(way: _Path, fields: dict[_Path, set[str]]) -> _Part:
+    depth = len(way) + 1
+    names = dict.fromkeys(other[depth - 1] for other in fields if len(other) >= depth and other[: depth - 1] == way)
+    return _Part(way, frozenset(fields.get(way, ())), tuple(_part((*way, name), fields) for name in names))
+
+
+def _find(value: Any, part: _Part, found: list[tuple[Object, _Part]]) -> None:
+    """Find where a disabled field is written."""
+    if isinstance(value, dict):
+        if not part.fields.isdisjoint(value):
+            found.append((value, part))
+        for below in part.below:
+            name = below.way[-1]
+            if name in value:
+                _find(value[name], below, found)
+    elif isinstance(value, list):
+        for item in value:
+            _find(item, part, found)
 
 
 def _parts(value: Any, way: _Path) -> list[Object]:
