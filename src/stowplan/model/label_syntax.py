@@ -65,6 +65,8 @@ def each_key_problem(key: str) -> list[str]:
 
 def value_problems(value: str) -> str:
     """Why `value` is no label value, "" if it is one."""
+    if len(value) <= _MAX_NAME_BYTES and _IS_VALUE.fullmatch(value):
+        return ""
     problems = []
     if len(value.encode(errors="surrogatepass")) > _MAX_NAME_BYTES:
         problems.append(f"must be no more than {_MAX_NAME_BYTES} bytes")

@@ -190,7 +190,7 @@ def _give_pod(resource: Resource, pod: Object, api: ClusterView) -> None:
     new_pods.resolve_label_keys(pod)
     if is_fixed:
         pod_level.complete(pod["spec"], is_fixed=True)
-    new_pods.begin_status(pod, api.now())
+    new_pods.begin_status(pod, api)
 
 
 def _stored_only(resource: Resource) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from stowplan.model.pod import Pod
 from stowplan.model.quantity import Quantity
 
 _NOTE: Final = "kubernetes.io/limit-ranger"
+_RANGES: Final = built_in("", "limitranges")
 _Amounts = Mapping[str, str]
 
 
@@ -40,7 +41,7 @@ def set_defaults(pod: Object, api: ClusterView) -> None:
 
 def check_pod(resource: Resource, pod: Object, api: ClusterView) -> None:
     """Refuse a pod that asks for less or more than its namespace allows."""
-    items = list(_items(pod, api))
+    items = _items(pod, api)
     problems: list[str] = []
     if items:
         weighed = decode.convert(Pod, pod)
@@ -67,10 +68,9 @@ def check_claim(resource: Resource, claim: Object, api: ClusterView) -> None:
     _refuse(resource, claim, problems)
 
 
-def _items(obj: Object, api: ClusterView) -> Iterator[Object]:
-    ranges = api.store.list(built_in("", "limitranges"), obj["metadata"].get("namespace", ""))
-    for stored in ranges:
-        yield from stored.object.get("spec", {}).get("limits", ())
+def _items(obj: Object, api: ClusterView) -> list[Object]:
+    ranges = api.store.list(_RANGES, obj["metadata"].get("namespace", ""))
+    return [item for stored in ranges for item in stored.object.get("spec", {}).get("limits", ())]
 
 
 def _joined(items: list[Object], field: str) -> dict[str, str]:

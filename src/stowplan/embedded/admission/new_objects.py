@@ -20,6 +20,7 @@ from stowplan.embedded.storage.catalogue import built_in
 from stowplan.model.label_syntax import quoted
 from stowplan.model.timestamps import format_time
 
+_NAMESPACES: Final = built_in("", "namespaces")
 CERTIFICATE_REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
 _LASTING: Final = frozenset(("default", "kube-system", "kube-public"))
 _NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -36,10 +37,9 @@ def check_namespace(resource: Resource, obj: Object, api: ClusterView) -> None:
     if not resource.is_namespaced:
         return
     name = obj["metadata"].get("namespace", "")
-    namespaces = built_in("", "namespaces")
-    namespace = api.store.get(namespaces, "", name)
+    namespace = api.store.get(_NAMESPACES, "", name)
     if namespace is None:
-        raise not_found(namespaces, name)
+        raise not_found(_NAMESPACES, name)
     # The phase is the one field that namespaces are selected by.
     if namespace.fields == ("Terminating",):
         raise _terminating(resource, obj["metadata"].get("name", ""), name)

@@ -6,9 +6,8 @@ the pods of this cluster. `chain` has the order; the priority of a pod comes fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from stowplan.embedded.admission.cluster_view import ClusterView
 from stowplan.embedded.objects.errors import forbidden
@@ -97,7 +96,7 @@ def resolve_label_keys(pod: Object) -> None:
             _resolve(term, labels)
 
 
-def begin_status(pod: Object, now: datetime) -> None:
+def begin_status(pod: Object, api: ClusterView) -> None:
     """Let a new pod wait; one with gates says why."""
     status: Object = {"phase": "Pending", "qosClass": _qos(pod)}
     if pod["spec"].get("schedulingGates"):
@@ -105,7 +104,7 @@ def begin_status(pod: Object, now: datetime) -> None:
             {
                 "type": "PodScheduled",
                 "status": "False",
-                "lastTransitionTime": format_time(now),
+                "lastTransitionTime": format_time(api.now()),
                 "reason": "SchedulingGated",
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
             }
@@ -140,10 +139,18 @@ def _pod_terms(affinity: Object) -> Iterator[Object]:
 
 
 def _qos(pod: Object) -> str:
+    """The class of a pod. Without limits it is simple, and most pods have none."""
     spec = pod["spec"]
-    parts: list[Any] = [each["resources"] for each in (*spec.get("containers", ()), *spec.get("initContainers", ()))]
-    if "resources" in spec or any("limits" in part for part in parts):
-        return qos_class(decode.convert(Pod, pod))
-    # Without limits it is simple, and most pods have none.
-    amounts = (part["requests"].get(name) for part in parts if "requests" in part for name in (CPU, MEMORY))
-    return BURSTABLE if any(amount and Quantity.parse(amount).sign > 0 for amount in amounts) else BEST_EFFORT
+    found = BEST_EFFORT
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field, ()):
+            resources = container["resources"]
+            if "limits" in resources:
+                return qos_class(decode.convert(Pod, pod))
+            if _asks(resources.get("requests", {})):
+                found = BURSTABLE
+    return qos_class(decode.convert(Pod, pod)) if "resources" in spec else found
+
+
+def _asks(requests: Mapping[str, str]) -> bool:
+    return any(Quantity.parse(requests[name]).sign > 0 for name in (CPU, MEMORY) if name in requests)

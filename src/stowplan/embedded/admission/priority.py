@@ -112,5 +112,7 @@ def _find_default(api: ClusterView) -> Object:
     classes = api.store.list(built_in(_GROUP, "priorityclasses"))
     # On the way of every pod, so that only what looks like a default is decoded.
     marked = [stored.object for stored in classes if _DEFAULT_MARK in stored.body]
+    if not marked:
+        return _NO_CLASS
     defaults = [found for found in marked if found.get("globalDefault")]
     return min(defaults, key=lambda found: int(found["value"]), default=_NO_CLASS)

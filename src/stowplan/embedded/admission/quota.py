@@ -23,6 +23,7 @@ _Usage = dict[str, Quantity]
 _ONE: Final = Quantity.of(1)
 _COMPUTE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _QUOTAS: Final = "resourcequotas"
+_QUOTA: Final = built_in("", _QUOTAS)
 #: What quotas count that is not called after a resource.
 _SOURCES: Final = {"services.nodeports": "services", "services.loadbalancers": "services"}
 #: Counted under a name of their own beside `count/...`.
@@ -33,7 +34,7 @@ _OLD_NAMES: Final = frozenset(
 
 def check(resource: Resource, obj: Object, before: Object | None, api: ClusterView) -> None:
     """Refuse an object that would exceed a quota of its namespace, or does not say what a quota must know."""
-    quotas = api.store.list(built_in("", _QUOTAS), obj["metadata"].get("namespace", ""))
+    quotas = api.store.list(_QUOTA, obj["metadata"].get("namespace", ""))
     if not quotas or (resource.qualified == _QUOTAS and before is not None):
         return
     change = _difference(_usage_of(resource, obj), _usage_of(resource, before) if before else {})
@@ -50,11 +51,10 @@ def account(resource: Resource, before: Stored | None, after: Stored | None, api
     concerned = after or before
     if concerned is None or not resource.is_namespaced or resource.is_custom:
         return
-    quota_resource = built_in("", _QUOTAS)
-    quotas = api.store.list(quota_resource, concerned.namespace)
+    quotas = api.store.list(_QUOTA, concerned.namespace)
     if resource.qualified == _QUOTAS:
         for stored in quotas:
-            _save(quota_resource, stored, _counted(stored.object, api), api)
+            _save(_QUOTA, stored, _counted(stored.object, api), api)
         return
     for stored in quotas:
         quota = stored.object
@@ -67,7 +67,7 @@ def account(resource: Resource, before: Stored | None, after: Stored | None, api
             used = quota.get("status", {}).get("used", {})
             zero = Quantity.zero()
             counted = {name: Quantity.parse(used.get(name, "0")) + change.get(name, zero) for name in _hard(quota)}
-            _save(quota_resource, stored, counted, api)
+            _save(_QUOTA, stored, counted, api)
 
 
 def _save(resource: Resource, stored: Stored, used: _Usage, api: ClusterView) -> None:

@@ -294,8 +294,6 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self, answer: Answer, request: Request) -> None:
         self._release()
-        if not self._is_open:
-            return
         head = answers.head_of(answer, is_last=request.is_last)
         self._write(head + (b"" if request.method == "HEAD" else answer.body))
         if request.is_last:

@@ -89,7 +89,7 @@ class Verbs:
                 return page
         target = find_target(segments, self._api.catalogue)
         rendering = Rendering(
-            target.resource, incoming.negotiate(request.accept), self._api.now(), request.text("includeObject")
+            target.resource, incoming.negotiate(request.accept), self._api.now, request.text("includeObject")
         )
         if target.subresource:
             return self._on_part(target, request, rendering)

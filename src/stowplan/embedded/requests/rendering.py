@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -27,7 +27,7 @@ class Rendering(msgspec.Struct, frozen=True):
 
     resource: Resource
     form: Form
-    now: datetime
+    now: Callable[[], datetime]
     #: How much of each object goes into a row of a table.
     include_object: str = ""
 
@@ -96,7 +96,7 @@ class Rendering(msgspec.Struct, frozen=True):
         return _ENCODER.encode(shown)[1:-1]
 
     def _table(self, objects: list[Object], metadata: Object) -> Object:
-        table = tables.as_table(self.resource, objects, self.now, self.include_object)
+        table = tables.as_table(self.resource, objects, self.now(), self.include_object)
         table["metadata"] = metadata
         return table
 

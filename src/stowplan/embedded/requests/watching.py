@@ -141,11 +141,14 @@ class _Lines:
         for stored in objects:
             yield from self._line(ADDED, stored)
 
-    def changed(self, selection: Selection, changes: Iterable[StoredChange]) -> Iterator[bytes]:
+    def changed(self, selection: Selection, changes: Iterable[StoredChange]) -> list[bytes]:
+        parts: list[bytes] = []
+        sees_all = selection.is_everything
         for change in changes:
-            seen = (change.kind, change.stored) if selection.is_everything else _seen(selection, change)
+            seen = (change.kind, change.stored) if sees_all else _seen(selection, change)
             if seen is not None:
-                yield from self._line(*seen)
+                parts += self._line(*seen)
+        return parts
 
     def bookmark(self, version: int, annotations: dict[str, str] | None = None) -> bytes:
         resource, is_table = self._rendering.resource, self._rendering.form is Form.TABLE

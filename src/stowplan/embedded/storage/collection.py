@@ -43,15 +43,16 @@ class Collection:
 
     def all(self, namespace: str | None = None) -> list[Stored]:
         """Every object, in no particular order."""
-        return [stored for space in self._within(namespace) for stored in space.objects.values()]
+        if namespace is None:
+            return [stored for space in self._spaces.values() for stored in space.objects.values()]
+        space = self._spaces.get(namespace)
+        return [] if space is None else [*space.objects.values()]
 
     def count(self, namespace: str | None = None) -> int:
-        return sum(len(space.objects) for space in self._within(namespace))
-
-    def _within(self, namespace: str | None) -> Iterable[_Space]:
         if namespace is None:
-            return self._spaces.values()
-        return [self._spaces[namespace]] if namespace in self._spaces else ()
+            return sum(len(space.objects) for space in self._spaces.values())
+        space = self._spaces.get(namespace)
+        return 0 if space is None else len(space.objects)
 
     def after(self, key: Key, namespace: str | None = None) -> Iterator[Stored]:
         """The objects behind a key, in the order of their keys."""

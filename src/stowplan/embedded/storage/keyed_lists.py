@@ -15,7 +15,6 @@ from stowplan.embedded.types import release
 from stowplan.embedded.types.schema import FREE, Schema
 
 _STATUS: Final = "status"
-_NESTED: Final = frozenset((dict, list)).__contains__
 #: A device that is shared has it, any other has not.
 _OPTIONAL: Final = frozenset(("shareID",))
 
@@ -23,7 +22,10 @@ _OPTIONAL: Final = frozenset(("shareID",))
 def keyless(resource: Resource, obj: Object) -> list[str]:
     """The keys that are missing in a status, by their paths, such as `status.conditions[0].type`."""
     status = obj.get(_STATUS)
-    if resource.is_custom or not (isinstance(status, dict) and any(map(_NESTED, map(type, status.values())))):
+    if resource.is_custom or not isinstance(status, dict):
+        return []
+    # Few say anything of the kind when they are new.
+    if _names_with_keys(release.of_kind(resource) or FREE).isdisjoint(status):
         return []
     return [path for _, _, path in _walk(status, _status_of(resource), _STATUS)]
 
@@ -61,6 +63,12 @@ def _walk(value: Any, schema: Schema, path: str) -> Iterator[tuple[list[Any], An
 def _fields_with_keys(schema: Schema) -> tuple[tuple[str, Schema], ...]:
     """The fields of a struct that are such lists, or contain them."""
     return tuple((name, each) for name, each in schema.fields.items() if _keys(each) or _fields_with_keys(each))
+
+
+@cache
+def _names_with_keys(kind: Schema) -> frozenset[str]:
+    """The fields of the status of a kind that are such lists, or contain them."""
+    return frozenset(name for name, _ in _fields_with_keys(kind.at(_STATUS)))
 
 
 def _keys(schema: Schema) -> list[str]:

@@ -38,11 +38,14 @@ class Store:
 
     def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
         """Find an object; the namespace of a cluster-scoped one is ""."""
-        return self.collection(resource).get(namespace, name)
+        # Half a dozen times for every new object.
+        collection = self._collections.get(resource.storage)
+        return (self.collection(resource) if collection is None else collection).get(namespace, name)
 
     def list(self, resource: Resource, namespace: str | None = None) -> list[Stored]:
         """Every object of a resource, or of one namespace, in no particular order."""
-        return self.collection(resource).all(namespace)
+        collection = self._collections.get(resource.storage)
+        return (self.collection(resource) if collection is None else collection).all(namespace)
 
     def write(self, resource: Resource, obj: Object) -> Stored:
         """Create or replace an object; its metadata gets the new resource version."""

@@ -93,7 +93,14 @@ def fields_of(resource: Resource, obj: Object) -> tuple[str, ...]:
     found = []
     for first, ways in _ways(resource.fields):
         part = obj.get(first)
-        found += [_text_of(obj, part, path, keys) for path, keys in ways]
+        for path, keys, absent in ways:
+            value = part
+            for key in keys:
+                value = value.get(key) if isinstance(value, dict) else None
+            if value is None:
+                found.append(absent)
+            else:
+                found.append(sys.intern(value) if isinstance(value, str) else _text_of(obj, value, path))
     return tuple(found)
 
 
@@ -113,20 +120,21 @@ _WHEN_ABSENT: Final = {
 }
 
 
+#: A path, the keys it goes by after the first, and what a selector sees where the object says nothing.
+_Way = tuple[str, tuple[str, ...], str]
+
+
 @lru_cache(maxsize=1024)
-def _ways(fields: tuple[str, ...]) -> tuple[tuple[str, list[tuple[str, tuple[str, ...]]]], ...]:
-    """The paths with the keys they go by after the first, by runs that have the first in common."""
+def _ways(fields: tuple[str, ...]) -> tuple[tuple[str, list[_Way]], ...]:
+    """The ways to fields, by runs that have the first key in common."""
     runs = groupby(fields, key=lambda path: path.partition(".")[0])
-    return tuple((first, [(path, tuple(path.split(".")[1:])) for path in run]) for first, run in runs)
+    return tuple(
+        (first, [(path, tuple(path.split(".")[1:]), _WHEN_ABSENT.get(path, "")) for path in run]) for first, run in runs
+    )
 
 
-def _text_of(obj: Object, value: Any, path: str, keys: tuple[str, ...]) -> str:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    if isinstance(value, str):
-        return sys.intern(value)
-    if value is None:
-        return _WHEN_ABSENT.get(path, "")
+def _text_of(obj: Object, value: Any, path: str) -> str:
+    """What a selector sees of a value that is no text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if path == "source" and isinstance(value, dict):

@@ -86,5 +86,5 @@ class _WatchedDoor(FakeDoor):
             return super().respond(request, certificate, admission)
         store = Store()
         store.write(PODS, made(PODS, "web"))
-        rendering = Rendering(PODS, Form.OBJECT, datetime.now(UTC))
+        rendering = Rendering(PODS, Form.OBJECT, lambda: datetime.now(UTC))
         return watching.open_watch(store, Target(PODS), Incoming("GET", "/api/v1/pods", ABOUT), rendering)

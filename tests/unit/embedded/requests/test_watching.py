@@ -22,7 +22,7 @@ def pieces_after(changes: int) -> list[list[Any]]:
     store = Store()
 
     async def story() -> list[list[Any]]:
-        rendering = Rendering(PODS, Form.OBJECT, datetime.now(UTC))
+        rendering = Rendering(PODS, Form.OBJECT, lambda: datetime.now(UTC))
         watch = watching.open_watch(store, Target(PODS), Incoming("GET", "/api/v1/pods", ABOUT), rendering)
         for number in range(changes):
             store.write(PODS, made(PODS, f"pod-{number}"))

@@ -6,6 +6,7 @@ Upstream writes the latter as functions, one for each type. What depends on more
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -153,54 +154,46 @@ _BY_TYPE: Final[dict[str, Object]] = {
 
 def fill_declared(resource: Resource, obj: Object) -> None:
     """Fill in what the types of an object declare, in place."""
-    _fill(obj, _declared_by(resource))
+    schema = release.of_kind(resource)
+    if schema is not None:
+        _fill(obj, _declared(schema))
 
 
 class _Declared(NamedTuple):
-    """A field of a struct that has a default, or contains structs that do."""
+    """What a struct is filled in with: name, default, and whether a value that is there but empty is meant."""
 
-    name: str
-    default: Any
-    #: Whether one that is there but empty is meant.
-    is_pointer: bool
-    is_list: bool
-    fields: tuple[_Declared, ...]
+    defaults: tuple[tuple[str, Any, bool], ...]
+    #: By name the fields that contain structs with defaults, or lists of them.
+    below: Mapping[str, _Declared]
 
 
-def _fill(struct: Object, fields: tuple[_Declared, ...]) -> None:
-    for name, default, is_pointer, is_list, below in fields:
+def _fill(struct: Object, declared: _Declared) -> None:
+    for name, default, is_pointer in declared.defaults:
         found = struct.get(name)
-        if default is not None and (found is None or not (found or is_pointer)):
-            found = struct[name] = default.copy() if default.__class__ is dict else default
-        if below and found is not None:
-            if is_list:
-                for item in found:
-                    _fill(item, below)
-            else:
-                _fill(found, below)
+        if found is None or not (found or is_pointer):
+            struct[name] = default.copy() if default.__class__ is dict else default
+    below = declared.below
+    # Of the many fields that there may be, few are there.
+    for name in below.keys() & struct.keys():
+        found = struct[name]
+        if isinstance(found, list):
+            for item in found:
+                _fill(item, below[name])
+        elif found is not None:
+            _fill(found, below[name])
 
 
 @cache
-def _declared_by(resource: Resource) -> tuple[_Declared, ...]:
-    schema = release.of_kind(resource)
-    return () if schema is None else _declared(schema)
-
-
-def _declared(schema: Schema) -> tuple[_Declared, ...]:
+def _declared(schema: Schema) -> _Declared:
     group, _, kind = (".." + schema.name).split(".")[-3:]
     ours = _BY_TYPE.get(f"{group}.{kind}", {})
-    found = (
-        _Declared(
-            name,
-            ours.get(name, field.default),
-            field.is_pointer,
-            field.form is JsonForm.LIST,
-            _declared(field.items or field),
-        )
-        for name, field in schema.fields.items()
-        if field.form is not JsonForm.MAP
+    fields = {name: field for name, field in schema.fields.items() if field.form is not JsonForm.MAP}
+    found = ((name, ours.get(name, field.default), field.is_pointer) for name, field in fields.items())
+    below = {name: _declared(field.items or field) for name, field in fields.items()}
+    return _Declared(
+        tuple(each for each in found if each[1] is not None),
+        {name: declared for name, declared in below.items() if declared.defaults or declared.below},
     )
-    return tuple(each for each in found if each.default is not None or each.fields)
 
 
 def fill_missing(obj: Object, /, **defaults: Any) -> Object:

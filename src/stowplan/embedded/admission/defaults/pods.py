@@ -22,7 +22,8 @@ def complete_pod(pod: Object) -> None:
     spec = pod["spec"]
     complete_spec(spec)
     for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
-        _request_what_is_limited(container["resources"])
+        if container["resources"].get("limits"):
+            _request_what_is_limited(container["resources"])
     if "enableServiceLinks" not in spec:
         spec["enableServiceLinks"] = True
     if spec.get("hostNetwork"):
@@ -58,11 +59,8 @@ def _pull_policy(image: str) -> str:
 
 def _request_what_is_limited(resources: Object) -> None:
     """Let a limit stand for the request that is not there."""
-    limits = resources.get("limits")
-    if not limits:
-        return
     requests = resources.setdefault("requests", {})
-    for name, amount in limits.items():
+    for name, amount in resources["limits"].items():
         requests.setdefault(name, amount)
 
 

@@ -140,7 +140,7 @@ def _json_problem(encoded: str) -> str:
 
 
 def _size(data: Field) -> int:
-    return sum(len(value.encode(errors="surrogatepass")) for value in (data.value or {}).values())
+    return sum([len(value.encode(errors="surrogatepass")) for value in data.value.values()]) if data.value else 0
 
 
 def check_role(role: Field) -> None:

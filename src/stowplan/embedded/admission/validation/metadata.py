@@ -22,7 +22,8 @@ def check_new(metadata: Field, resource: Resource) -> None:
     if generated := metadata.get("generateName"):
         for detail in rule(names.prefix(generated)):
             metadata["generateName"].invalid(detail)
-    metadata["name"].check(rule)
+    if rule(metadata.get("name", "")):
+        metadata["name"].check(rule)
     check_changeable(metadata)
 
 
@@ -43,8 +44,10 @@ def name_rule(resource: Resource) -> Rule:
 def check_labels(labels: Field) -> None:
     """Check labels, or a selector that is written like them."""
     for key, value in (labels.value or {}).items():
-        labels.check_other(key, names.qualified)
-        labels.check_other(value, names.label_value)
+        for detail in names.qualified(key):
+            labels.invalid(detail, key)
+        for detail in names.label_value(value):
+            labels.invalid(detail, value)
 
 
 def check_annotations(annotations: Field) -> None:

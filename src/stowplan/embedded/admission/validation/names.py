@@ -100,7 +100,6 @@ def qualified(key: str) -> Details:
     return tuple(problems.split("; ")) if problems else ()
 
 
-@remember(_KEPT_CHARACTERS)
 def label_value(value: str) -> Details:
     """Values of labels, taints and tolerations."""
     problems = label_syntax.value_problems(value)

@@ -52,11 +52,11 @@ def check_pod(pod: Field) -> None:
 
 def check_new_pod(pod: Field) -> None:
     """Check what is asked of new pods only."""
-    spec = pod["spec"]
+    spec = pod.value["spec"]
     if "ephemeralContainers" in spec:
-        spec["ephemeralContainers"].forbidden("cannot be set on create")
+        pod["spec"]["ephemeralContainers"].forbidden("cannot be set on create")
     if spec.get("schedulingGates") and spec.get("nodeName"):
-        spec["nodeName"].forbidden("cannot be set until all schedulingGates have been cleared")
+        pod["spec"]["nodeName"].forbidden("cannot be set until all schedulingGates have been cleared")
 
 
 @remember(2**20)

@@ -148,10 +148,11 @@ def check_taints(taints: Field) -> None:
     """Check the taints of a node, which differ in key or effect."""
     taken: set[tuple[str, str]] = set()
     for taint in taints:
-        key, value, effect = (taint.get(field, "") for field in ("key", "value", "effect"))
-        taint["key"].check(names.qualified)
-        taint["value"].check(names.label_value)
-        taint["effect"].check_needed_one_of(_EFFECTS)
+        key, value, effect = taint.get("key", ""), taint.get("value", ""), taint.get("effect", "")
+        if names.qualified(key) or names.label_value(value) or effect not in _EFFECTS:
+            taint["key"].check(names.qualified)
+            taint["value"].check(names.label_value)
+            taint["effect"].check_needed_one_of(_EFFECTS)
         if (key, effect) in taken:
             shown = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")}
             taint.duplicate("taints must be unique by key and effect pair", shown)
