@@ -51,7 +51,10 @@ def check_fields(resource: Resource, obj: Object, field_validation: str, sent: b
     unknown = [*shapes.read(resource, obj), *admission.unknown_fields(resource, obj)]
     if field_validation == _IGNORE:
         return []
-    problems = [f'duplicate field "{path}"' for path in json_values.repeated(sent)]
+    repeated = json_values.repeated(sent)
+    if not (unknown or repeated):
+        return []
+    problems = [f'duplicate field "{path}"' for path in repeated]
     problems += [f'unknown field "{path}"' for path in unknown[:_MOST_TOLD]]
     if problems and field_validation == _STRICT:
         raise shapes.strict_error(resource, problems[:_MOST_TOLD])
@@ -96,7 +99,7 @@ def fill_in(resource: Resource, obj: Object) -> None:
 def check(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:
     """Refuse an object that breaks a rule of its kind. Raise StatusError 422; nothing else is looked at."""
     problems = by_resource.find_problems(resource, obj, before, gates)
-    causes = [*problems.causes, *admission.problems(resource, obj, before)]
+    causes = problems.causes + admission.problems(resource, obj, before)
     if resource.qualified == "namespaces":
         causes += pod_security.label_problems(obj, before)
     if causes:

@@ -70,7 +70,7 @@ class _Part(NamedTuple):
     way: _Path
     #: Those whose gates are off.
     fields: frozenset[str]
-    below: tuple[_Part, ...]
+    below: tuple[tuple[str, _Part], ...]
 
 
 def drop(resource: Resource, obj: Object, before: Object | None, gates: frozenset[str]) -> None:
@@ -99,7 +99,7 @@ def _disabled(qualified: str, gates: frozenset[str]) -> _Part | None:
 def _part(way: _Path, fields: dict[_Path, set[str]]) -> _Part:
     depth = len(way) + 1
     names = dict.fromkeys(other[depth - 1] for other in fields if len(other) >= depth and other[: depth - 1] == way)
-    return _Part(way, frozenset(fields.get(way, ())), tuple(_part((*way, name), fields) for name in names))
+    return _Part(way, frozenset(fields.get(way, ())), tuple((name, _part((*way, name), fields)) for name in names))
 
 
 def _find(value: Any, part: _Part, found: list[tuple[Object, _Part]]) -> None:
@@ -107,8 +107,7 @@ def _find(value: Any, part: _Part, found: list[tuple[Object, _Part]]) -> None:
     if isinstance(value, dict):
         if not part.fields.isdisjoint(value):
             found.append((value, part))
-        for below in part.below:
-            name = below.way[-1]
+        for name, below in part.below:
             if name in value:
                 _find(value[name], below, found)
     elif isinstance(value, list):

@@ -42,11 +42,12 @@ def set_defaults(pod: Object, api: ClusterView) -> None:
 def check_pod(resource: Resource, pod: Object, api: ClusterView) -> None:
     """Refuse a pod that asks for less or more than its namespace allows."""
     items = _items(pod, api)
+    if not items:
+        return
     problems: list[str] = []
-    if items:
-        weighed = decode.convert(Pod, pod)
-        asked, limited = requests.request_list(weighed), requests.limit_list(weighed)
-        whole = {name: str(amount) for name, amount in asked.items()}, {n: str(a) for n, a in limited.items()}
+    weighed = decode.convert(Pod, pod)
+    asked, limited = requests.request_list(weighed), requests.limit_list(weighed)
+    whole = {name: str(amount) for name, amount in asked.items()}, {n: str(a) for n, a in limited.items()}
     for item in items:
         if item.get("type") == "Container":
             for container in (*pod["spec"].get("containers", ()), *pod["spec"].get("initContainers", ())):

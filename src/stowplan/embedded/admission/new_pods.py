@@ -6,7 +6,7 @@ the pods of this cluster. `chain` has the order; the priority of a pod comes fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 from stowplan.embedded.admission.cluster_view import ClusterView
@@ -21,6 +21,7 @@ from stowplan.model.timestamps import format_time
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_ACCOUNTS: Final = built_in("", "serviceaccounts")
 _USUAL_ACCOUNT: Final = "default"
 _PULL_SECRETS: Final = "imagePullSecrets"
 _COPIED: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
@@ -30,7 +31,7 @@ def assign_service_account(resource: Resource, pod: Object, api: ClusterView) ->
     """Give a new pod its service account. Raise StatusError if there is none of that name."""
     spec, metadata = pod["spec"], pod["metadata"]
     name = spec.get("serviceAccountName") or _USUAL_ACCOUNT
-    account = api.store.get(built_in("", "serviceaccounts"), metadata["namespace"], name)
+    account = api.store.get(_ACCOUNTS, metadata["namespace"], name)
     if account is None:
         where = f"{metadata['namespace']}/{name}"
         problem = f'error looking up service account {where}: serviceaccount "{name}" not found'
@@ -140,17 +141,19 @@ def _pod_terms(affinity: Object) -> Iterator[Object]:
 
 def _qos(pod: Object) -> str:
     """The class of a pod. Without limits it is simple, and most pods have none."""
-    spec = pod["spec"]
-    found = BEST_EFFORT
+    spec, asks = pod["spec"], False
+    if "resources" in spec:
+        return qos_class(decode.convert(Pod, pod))
     for field in ("containers", "initContainers"):
         for container in spec.get(field, ()):
             resources = container["resources"]
             if "limits" in resources:
                 return qos_class(decode.convert(Pod, pod))
-            if _asks(resources.get("requests", {})):
-                found = BURSTABLE
-    return qos_class(decode.convert(Pod, pod)) if "resources" in spec else found
+            if not asks and "requests" in resources:
+                requests = resources["requests"]
+                asks = _is_something(requests.get(CPU)) or _is_something(requests.get(MEMORY))
+    return BURSTABLE if asks else BEST_EFFORT
 
 
-def _asks(requests: Mapping[str, str]) -> bool:
-    return any(Quantity.parse(requests[name]).sign > 0 for name in (CPU, MEMORY) if name in requests)
+def _is_something(amount: str | None) -> bool:
+    return amount is not None and Quantity.parse(amount).sign > 0

@@ -11,6 +11,7 @@ from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import built_in
 
 _GROUP: Final = "scheduling.k8s.io"
+_CLASSES: Final = built_in(_GROUP, "priorityclasses")
 _WITH_POLICY: Final = "PodGroupPreemptionPolicy"
 _GROUP_WORDS: Final = {"PodGroup": "pod group", "CompositePodGroup": "composite pod group"}
 _USUAL_POLICY: Final = "PreemptLowerPriority"
@@ -101,7 +102,7 @@ def check_stays(resource: Resource, name: str) -> None:
 
 
 def _find(name: str, api: ClusterView) -> Object | None:
-    stored = api.store.get(built_in(_GROUP, "priorityclasses"), "", name)
+    stored = api.store.get(_CLASSES, "", name)
     if stored is not None:
         return stored.object
     return next((each for each in system_classes() if each["metadata"]["name"] == name), None)
@@ -109,7 +110,7 @@ def _find(name: str, api: ClusterView) -> Object | None:
 
 def _find_default(api: ClusterView) -> Object:
     """The class for pods that name none: of several, the lowest."""
-    classes = api.store.list(built_in(_GROUP, "priorityclasses"))
+    classes = api.store.list(_CLASSES)
     # On the way of every pod, so that only what looks like a default is decoded.
     marked = [stored.object for stored in classes if _DEFAULT_MARK in stored.body]
     if not marked:

@@ -133,7 +133,7 @@ def check_finalizers(resource: Resource, metadata: Object, before: Object) -> No
 
 def make_uid(draw: Draw) -> str:
     # The version and the variant have fixed places; `uuid` would do the same at four times the price.
-    digits = f"{draw(128) & _FREE_BITS | _FIXED_BITS:032x}"
+    digits = (draw(128) & _FREE_BITS | _FIXED_BITS).to_bytes(16, "big").hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 

@@ -60,9 +60,9 @@ def split_path(path: str) -> list[str]:
 
 def find_target(segments: list[str], catalogue: Catalogue) -> Target:
     """Find what the segments name. Raise StatusError 404 if that is nothing that is served."""
-    if segments[:1] == ["api"] and len(segments) > 2:
+    if len(segments) > 2 and segments[0] == "api":
         return _within("", segments[1], segments[2:], catalogue)
-    if segments[:1] == ["apis"] and len(segments) > 3:
+    if len(segments) > 3 and segments[0] == "apis":
         return _within(segments[1], segments[2], segments[3:], catalogue)
     raise nothing_there()
 

@@ -66,7 +66,7 @@ def _request_what_is_limited(resources: Object) -> None:
 
 def _tolerate_short_outages(spec: Object) -> None:
     """Let a pod stay for five minutes on a node that fails, unless it says otherwise."""
-    tolerations = spec.get("tolerations") or []
+    tolerations = spec.get("tolerations") or ()
     missing = [_NOT_READY, _UNREACHABLE]
     for toleration in tolerations:
         if toleration.get("effect", "") in ("", "NoExecute"):
@@ -74,7 +74,7 @@ def _tolerate_short_outages(spec: Object) -> None:
             covered = toleration.get("key", "")
             missing = [key for key in missing if covered and covered != key]
     if missing:
-        spec["tolerations"] = tolerations + [_brief_toleration(key) for key in missing]
+        spec["tolerations"] = [*tolerations, *map(_brief_toleration, missing)]
 
 
 def _brief_toleration(key: str) -> Object:

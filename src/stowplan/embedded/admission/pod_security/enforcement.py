@@ -16,6 +16,7 @@ from stowplan.embedded.objects.errors import Cause, forbidden
 from stowplan.embedded.objects.resource import Object, Resource
 from stowplan.embedded.storage.catalogue import built_in
 
+_NAMESPACES: Final = built_in("", "namespaces")
 _ENFORCE: Final = "enforce"
 _WARN: Final = "warn"
 _PRIVILEGED: Final = "privileged"
@@ -93,7 +94,7 @@ def warnings(resource: Resource, obj: Object, before: Object | None, api: Cluste
 
 def _level(obj: Object, api: ClusterView, mode: str) -> Level | None:
     """To which standard something in a namespace is held; None if to none."""
-    namespace = api.store.get(built_in("", "namespaces"), "", obj["metadata"].get("namespace", ""))
+    namespace = api.store.get(_NAMESPACES, "", obj["metadata"].get("namespace", ""))
     return None if namespace is None else _read_level(namespace.labels, mode)
 
 
