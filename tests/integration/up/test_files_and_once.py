@@ -128,6 +128,17 @@ NAMED_NODE = NODE.replace("{name: %s}", "{name: %s, labels: {kubernetes.io/hostn
             id="one that may not preempt is tried again",
         ),
         pytest.param(
+            (
+                NODE % ("n", 8, 8),
+                POD % ("low", placed_on("n"), 8),
+                POD % ("a", of_class("urgent"), 4),
+                POD % ("b", of_class("urgent"), 4),
+            ),
+            (),
+            [("default/low", "n", "default/a")],
+            id="two count on the end of a pod that the first of them evicted",
+        ),
+        pytest.param(
             (NODE % ("n", 8, 8), POD % ("a", "", 6), POD % ("b", of_class("urgent"), 6)),
             ("--config", "config.yaml"),
             [("default/a", "n", "default/b")],
