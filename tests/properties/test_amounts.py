@@ -34,6 +34,11 @@ STORAGE = "ephemeral-storage"
 EDGES = (0, 1, 2, 3, 99, 100, 101, 4 * 2**30, 2**46, 2**53 // 100, 2**53 // 100 + 1, 2**53 - 1, 2**53, 2**53 + 1)
 some = st.one_of(st.sampled_from(EDGES), st.integers(0, 1000), st.integers(0, 2**40))
 amounts = st.tuples(some, some, st.integers(0, 3))
+# Where sums overflow, and beyond what there are numbers for.
+large = st.one_of(
+    st.sampled_from((2**60, 3 * 2**60, 2**62, 2**62 + 699, 2**62 + 700, 2**63 - 1, 2**63, 2**64 + 1)), some
+)
+large_amounts = st.tuples(large, large, large)
 Amounts = tuple[int, int, int]
 SCORERS: dict[str, NodeResourcesFit | NodeResourcesBalancedAllocation] = {
     "least": NodeResourcesFit(),
@@ -80,6 +85,7 @@ def place(table: Table, row: int, pods: list[Amounts]) -> None:
 
 
 nodes = st.lists(st.tuples(amounts, st.lists(amounts, max_size=3)), min_size=1, max_size=4)
+large_nodes = st.lists(st.tuples(large_amounts, st.lists(large_amounts, max_size=3)), min_size=1, max_size=4)
 
 
 @settings(max_examples=examples(400))
@@ -105,8 +111,25 @@ def test_all_rows_score_what_each_scores(
         place(table, 0, [placed])
 
 
+@settings(max_examples=examples(400))
+@given(st.sampled_from(tuple(SCORERS)), large_nodes, st.lists(st.tuples(large_amounts, amounts), max_size=3))
+def test_all_rows_score_what_each_scores_where_sums_overflow(
+    name: str, given_nodes: list[tuple[Amounts, list[Amounts]]], pods: list[tuple[Amounts, Amounts]]
+) -> None:
+    scorer, table = SCORERS[name], table_of(given_nodes)
+    for wanted, placed in pods:
+        pod = pod_of(wanted, "asked")
+        state = scorer.pre_score(pod, Nodes(table))
+        if not isinstance(state, Skip):
+            each = [state.score_of(*table.resources.amounts(row)) for row in range(len(table))]
+            again = [*range(len(table))] * (FEW_ROWS + 1)
+            assert scorer.score(pod, Nodes(table).take(np.array(again)), state).tolist() == each * (FEW_ROWS + 1)
+            assert state.score_each(table.resources.allocatable, table.resources.requested).tolist() == each
+        place(table, 0, [placed])
+
+
 @settings(max_examples=examples(200))
-@given(nodes, amounts)
+@given(st.one_of(nodes, large_nodes), st.one_of(amounts, large_amounts))
 def test_a_pod_fits_where_no_word_is_said_against_it(
     given_nodes: list[tuple[Amounts, list[Amounts]]], wanted: Amounts
 ) -> None:
@@ -117,7 +140,7 @@ def test_a_pod_fits_where_no_word_is_said_against_it(
 
 
 @settings(max_examples=examples(400))
-@given(nodes, amounts, amounts)
+@given(st.one_of(nodes, large_nodes), st.one_of(amounts, large_amounts), st.one_of(amounts, large_amounts))
 def test_rows_that_other_requests_do_not_change_are_told_the_same(
     given_nodes: list[tuple[Amounts, list[Amounts]]], before: Amounts, after: Amounts
 ) -> None:

@@ -200,7 +200,7 @@ def _spelled(action: Action) -> str:
 
 def _asks_more(some: ResourceList, others: ResourceList) -> bool:
     """Say whether a list asks for more of something than another, or for something that the other does not name."""
-    return any(name not in others or held.milli_value > others[name].milli_value for name, held in some.items())
+    return any(name not in others or held.milli_counted > others[name].milli_counted for name, held in some.items())
 
 
 def _is_gated(pod: Pod) -> bool:

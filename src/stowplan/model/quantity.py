@@ -13,12 +13,19 @@ from stowplan.model.quantity_text import BINARY_SI, DECIMAL_EXPONENT, DECIMAL_SI
 __all__ = ["BINARY_SI", "DECIMAL_EXPONENT", "DECIMAL_SI", "Quantity", "QuantityError"]
 
 INT64_MIN = -INT64_MAX - 1
+# Upstream multiplies by other powers of ten digit by digit, and says 0 where that overflows.
+_WRAPPING_SCALES = (1, 2, 3, 6, 9)
 # A sum that would need more digits than this keeps only its larger part: exponents must not eat the memory.
 _MAX_SPAN = 2000
 # So far apart, magnitudes decide an order in spite of being rough.
 _CLEAR_LEAD = 20
 # A longer text is read each time: so many of them are remembered that nobody may choose how large they are.
 _LONGEST_KEPT = 64
+
+
+def as_int64(number: int) -> int:
+    """Return a whole number as an int64 keeps it: beyond its bounds it comes out at the other end."""
+    return number if INT64_MIN <= number <= INT64_MAX else (number - INT64_MIN) % 2**64 + INT64_MIN
 
 
 class Quantity:
@@ -63,6 +70,16 @@ class Quantity:
     @staticmethod
     def zero() -> Quantity:
         return _parse("0")
+
+    @property
+    def counted(self) -> int:
+        """The number as the scheduler counts it: as `value`, but overflowing as upstream's does."""
+        return self.value if INT64_MIN < self.value < INT64_MAX else _overflowing(self._amount, 0)
+
+    @property
+    def milli_counted(self) -> int:
+        """The thousandths as the scheduler counts them: as `milli_value`, but overflowing as upstream's do."""
+        return self.milli_value if INT64_MIN < self.milli_value < INT64_MAX else _overflowing(self._amount, 3)
 
     @property
     def format(self) -> str:
@@ -178,6 +195,22 @@ def _divide_wide_negative(unscaled: int, places: int) -> int:
     low = (unscaled - INT64_MIN) % 2**64 + INT64_MIN
     whole, remainder = divmod(abs(low), divisor)
     return whole * _sign(low) + (remainder > 0)
+
+
+def _overflowing(amount: Amount, places: int) -> int:
+    """The number times 10**places where it may be too large for an int64: what upstream's arithmetic leaves of it."""
+    unscaled, scale = amount.unscaled, amount.scale + places
+    if not amount.is_wide:
+        if scale in _WRAPPING_SCALES:
+            return as_int64(unscaled * 10**scale)
+        return _scaled(amount, places) if scale <= 0 or abs(unscaled) * 10 ** min(scale, 19) <= INT64_MAX else 0
+    if scale >= 0:
+        # Powers of ten that are too large are the smallest number there is.
+        return as_int64(unscaled * (10**scale if scale < 19 else INT64_MIN))
+    if unscaled < 0 and scale > -19:
+        return _divide_wide_negative(unscaled, -scale)
+    whole, rest = divmod(unscaled, 10**-scale)
+    return as_int64(whole + (rest > 0))
 
 
 def _compare(a: Amount, b: Amount) -> int:

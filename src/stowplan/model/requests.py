@@ -186,12 +186,12 @@ def _weigh(pod: Pod, reading: _Reading) -> Requests:
         non_zero = _pod_requests(pod, reading, defaults)
     zero = Quantity.zero()
     return Requests(
-        milli_cpu=requests.get(CPU, zero).milli_value,
-        memory=requests.get(MEMORY, zero).value,
-        ephemeral_storage=requests.get(EPHEMERAL_STORAGE, zero).value,
-        scalar={name: quantity.value for name, quantity in requests.items() if is_scalar(name)},
-        non_zero_milli_cpu=non_zero.get(CPU, zero).milli_value,
-        non_zero_memory=non_zero.get(MEMORY, zero).value,
+        milli_cpu=requests.get(CPU, zero).milli_counted,
+        memory=requests.get(MEMORY, zero).counted,
+        ephemeral_storage=requests.get(EPHEMERAL_STORAGE, zero).counted,
+        scalar={name: quantity.counted for name, quantity in requests.items() if is_scalar(name)},
+        non_zero_milli_cpu=non_zero.get(CPU, zero).milli_counted,
+        non_zero_memory=non_zero.get(MEMORY, zero).counted,
     )
 
 
@@ -355,7 +355,7 @@ def _positive(resources: ResourceList) -> ResourceList:
 
 def amount_of(resource: str, quantity: Quantity) -> int:
     """Return a quantity in the unit in which a resource is counted: millicores for cpu, whole units for the rest."""
-    return quantity.milli_value if resource == CPU else quantity.value
+    return quantity.milli_counted if resource == CPU else quantity.counted
 
 
 def is_extended(name: str) -> bool:

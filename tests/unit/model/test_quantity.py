@@ -43,6 +43,38 @@ def test_reading(text: str, value: int, milli_value: int, format: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "counted", "milli_counted"),
+    [
+        pytest.param("1500m", 2, 1500, id="what an int64 holds is rounded up"),
+        pytest.param("9223372036854775", 9223372036854775, 9223372036854775000, id="the largest that has thousandths"),
+        pytest.param("9223372036854776", 9223372036854776, -9223372036854775616, id="thousandths overflow"),
+        pytest.param("1E", 10**18, 0, id="thousandths of a multiple of a power of ten come to nothing"),
+        pytest.param("10E", 0, 0, id="as do more units than an int64 holds"),
+        pytest.param("8Ei", INT64_MAX, -1000, id="a binary amount is as large as may be, its thousandths overflow"),
+        pytest.param("9223372036854775808", INT64_MIN, 0, id="one more than the largest is the smallest"),
+        pytest.param("18446744073709551617", 1, 1000, id="twice round"),
+        pytest.param("-10E", 0, 0, id="negative powers of ten come to nothing, too"),
+    ],
+)
+def test_counting(text: str, counted: int, milli_counted: int) -> None:
+    quantity = Quantity.parse(text)
+    assert (quantity.counted, quantity.milli_counted) == (counted, milli_counted)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "counted", "milli_counted"),
+    [
+        pytest.param("4Ei", "4Ei", INT64_MIN, 0, id="a sum beyond an int64"),
+        pytest.param("5E", "5E", 0, 0, id="a sum of multiples of a power of ten comes to nothing"),
+        pytest.param("9223372036854775807m", "1m", 9223372036854776, INT64_MIN, id="a sum of thousandths"),
+    ],
+)
+def test_sums_are_counted(one: str, other: str, counted: int, milli_counted: int) -> None:
+    total = Quantity.parse(one) + Quantity.parse(other)
+    assert (total.counted, total.milli_counted) == (counted, milli_counted)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         pytest.param("", WRONG_FORMAT, id="nothing"),

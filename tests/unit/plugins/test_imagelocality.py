@@ -85,6 +85,14 @@ def test_before_1_37_image_volumes_did_not_raise_the_bar() -> None:
     assert cluster().scores(ImageLocality(handle), pod) == {"a": 18, "b": 0, "c": 0, "d": 0}
 
 
+def test_before_1_37_a_pod_of_image_volumes_alone_had_no_bar_to_reach() -> None:
+    handle = LocalHandle()
+    handle.feature_gates = default_gates("1.36")
+    pod = make_pod(volumes=[{"name": "v", "image": {"reference": "repo/rare:v1"}}])
+    # Of 800 MiB on one node of four 200 count, which is more than 23; without containers that is more than all.
+    assert cluster().scores(ImageLocality(handle), pod) == {"a": 100, "b": 0, "c": 0, "d": 0}
+
+
 @pytest.mark.parametrize(
     ("written", "reported"),
     [

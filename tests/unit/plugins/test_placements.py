@@ -15,11 +15,13 @@ from stowplan.model.pod_group import (
     SchedulingConstraints,
     TopologyConstraint,
 )
+from stowplan.plugins.noderesources.fit import NodeResourcesFit
 from stowplan.plugins.podgrouppodscount import PodGroupPodsCount
 from stowplan.plugins.topologyplacement import TopologyPlacementGenerator
 from stowplan.table.nodes import Nodes
-from stowplan.testing import LocalHandle, make_node
+from stowplan.testing import LocalHandle, make_node, make_pod
 from tests.integration.gang_world import on_node, own_group, own_members
+from tests.unit.plugins.small_cluster import SmallCluster
 
 RACK = "example.com/rack"
 NODES = [make_node("a0").label(RACK, "a").build(), make_node("b0").label(RACK, "b").build(), make_node("c0").build()]
@@ -86,3 +88,15 @@ def test_the_placement_with_the_most_pods_scores_highest() -> None:
         for name, count in (("a", 1), ("b", 3))
     ]
     assert PodGroupPodsCount(handle).score_placements(own_group("train", 1), Nodes(handle.table), found) == [50, 100]
+
+
+def test_what_is_taken_on_nodes_that_have_nothing_does_not_make_a_placement_full() -> None:
+    full = make_node("full").capacity(cpu="10", memory="1000Mi", pods=10).build()
+    cluster = SmallCluster(make_node("empty").build(), full)
+    placed = make_pod("placed").requests(cpu="4", memory="400Mi").build()
+    cluster.place("empty", placed)
+    cluster.place("full", placed)
+    wanted = make_pod("wanted").requests(cpu="1", memory="100Mi").build()
+    found = [PlacedIn(GroupPlacement("all"), [Assignment(wanted, "full")])]
+    # 4 of 10 and 1 more, of cpu and of memory.
+    assert NodeResourcesFit().score_placements(own_group("train", 1), cluster.nodes, found) == [50]

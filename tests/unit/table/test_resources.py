@@ -116,14 +116,18 @@ def test_pods_are_added_and_taken_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [pytest.param("9223372036854775807", id="the largest"), pytest.param("1e30", id="more")]
+    ("text", "milli_cpu", "amount"),
+    [
+        pytest.param("9223372036854775807", -1000, LARGEST, id="the largest, of which there are no thousandths"),
+        pytest.param("1e30", 0, 0, id="a power of ten beyond"),
+    ],
 )
-def test_amounts_beyond_an_int64_are_cut_to_its_largest(text: str) -> None:
+def test_amounts_beyond_an_int64_overflow_as_upstreams_do(text: str, milli_cpu: int, amount: int) -> None:
     resources = with_rows(1)
     resources.write_node(0, make_node("n").capacity({GPU: text}, memory=text, cpu=text).build())
-    assert resources.allocatable[[CPU, MEMORY, resources.find(GPU)], 0].tolist() == [LARGEST] * 3
+    assert resources.allocatable[[CPU, MEMORY, resources.find(GPU)], 0].tolist() == [milli_cpu, amount, amount]
     taken = resources.vector(requests.accounted(make_pod().requests(memory=text, cpu=text).build()))
-    assert taken[[CPU, MEMORY]].tolist() == [LARGEST, LARGEST]
+    assert taken[[CPU, MEMORY]].tolist() == [milli_cpu, amount]
 
 
 def test_what_readers_see_cannot_be_written() -> None:

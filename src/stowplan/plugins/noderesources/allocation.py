@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.kept.incremental import FEW_ROWS, Incremental
+from stowplan.model.quantity import as_int64
 from stowplan.model.requests import Requests
 from stowplan.plugins.noderesources.arguments import ResourceSpec
 from stowplan.table.columns import Scores
@@ -143,16 +144,20 @@ class Arithmetic:
     """What operators cannot say for integers and arrays alike."""
 
     lesser: Callable[[Numeric, Numeric], Numeric]
+    #: A sum as an int64 keeps it.
+    counted: Callable[[Numeric], Numeric]
     #: Whether an amount is not zero: True if that holds for every row.
     is_there: Callable[[Numeric], Numeric]
     real: Callable[[Numeric], Numeric]
-    #: How many hundredths a part is of the whole, fractions cut off.
+    #: How many hundredths a part is of the whole, fractions cut off; overflowing as upstream does.
     percent: Callable[[Numeric, Numeric], Numeric]
     #: Cut off the fraction.
     whole: Callable[[Numeric], Numeric]
     root: Callable[[Numeric], Numeric]
     choose: Callable[[Numeric, Numeric, Numeric], Numeric]
     look_up: Callable[[Scores, Numeric], Numeric]
+    #: A whole number, or the nearest from 0 to a bound, to look up by.
+    within: Callable[[Numeric, int], Numeric]
 
 
 #: As narrow as whole numbers may be: up to a hundred they all hold.
@@ -194,31 +199,46 @@ def _is_there(amounts: Numeric) -> Numeric:
 def _percents(parts: Numeric, wholes: Numeric) -> Numeric:
     # Below 2^53 a fraction is further from the next whole number than the error of a division, so floats are exact;
     # dividing integers takes several times as long.
-    if wholes.max(initial=0) >= EXACT // MAX_SCORE:
-        return parts * MAX_SCORE // wholes
+    largest = EXACT // MAX_SCORE
+    if wholes.max(initial=0) >= largest or parts.min(initial=0) <= -largest or parts.max(initial=0) >= largest:
+        hundredfold = parts * MAX_SCORE
+        with np.errstate(over="ignore"):
+            quotients = hundredfold // wholes
+        # Towards zero, not down.
+        return quotients + ((quotients < 0) & (quotients * wholes != hundredfold))
     percents = parts * float(MAX_SCORE)
     percents /= wholes.astype(np.float64)
     return np.trunc(percents, out=percents)
 
 
+def _percent(part: int, whole: int) -> int:
+    hundredfold = as_int64(as_int64(part) * MAX_SCORE)
+    quotient = abs(hundredfold) // abs(whole)
+    return as_int64(quotient if (hundredfold < 0) == (whole < 0) else -quotient)
+
+
 ONE_ROW: Final = Arithmetic(
     lesser=min,
+    counted=as_int64,
     is_there=bool,
     real=float,
-    percent=lambda part, whole: part * MAX_SCORE // whole,
+    percent=_percent,
     whole=int,
     root=math.sqrt,
     choose=lambda condition, yes, no: yes if condition else no,
-    look_up=lambda values, index: values.item(index),
+    look_up=lambda values, index: values.item(int(index)),
+    within=lambda number, most: max(0, min(number, most)),
 )
 
 MANY_ROWS: Final = Arithmetic(
     lesser=np.minimum,
+    counted=lambda amounts: amounts,
     is_there=_is_there,
     real=lambda amounts: amounts.astype(np.float64),
     percent=_percents,
     whole=np.trunc,
     root=np.sqrt,
     choose=np.where,
-    look_up=lambda values, indices: values[indices],
+    look_up=lambda values, indices: values[indices.astype(np.intp)],
+    within=lambda numbers, most: np.minimum(np.maximum(numbers, 0), most),
 )

@@ -104,7 +104,9 @@ class Evenness(msgspec.Struct, frozen=True):
 def _improvement_of_all(counted: tuple[ResourceShare, ...], nodes: Nodes) -> Numbers | None:
     """Return the scores of rows, starting from how each stands; None where only the general rule is exact."""
     derived = nodes.derived(Evenness(counted[0].row, counted[1].row)) if len(counted) == 2 else None
-    if derived is None or any(derived.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
+    if derived is None or min(derived.lowest[:4]) < 0 or any(share.amount < 0 for share in counted):
+        return None
+    if any(derived.highest[i] + share.amount >= EXACT for i, share in enumerate(counted)):
         return None
     lines, amounts = derived.lines, [float(share.amount) for share in counted]
     used: DerivedLines = lines[:2] + np.array([amounts]).T
@@ -129,18 +131,22 @@ def _improvement(
     if len(counted) < 2:
         # One resource alone is always in balance.
         return NEUTRAL
-    lesser, real = arithmetic.lesser, arithmetic.real
     with_pod, without_pod, are_there = [], [], []
     for share in counted:
         has, taken = allocatable[share.row], requested[share.row]
         is_there = arithmetic.is_there(has)
-        capacity = real(divisor(has, is_there))
-        with_pod.append(real(lesser(taken + share.amount, has)) / capacity)
-        without_pod.append(real(lesser(taken, has)) / capacity)
+        with_pod.append(_fraction(arithmetic, arithmetic.counted(taken + share.amount), has, is_there))
+        without_pod.append(_fraction(arithmetic, taken, has, is_there))
         are_there.append(is_there)
     change = _balance(arithmetic, with_pod, are_there) - _balance(arithmetic, without_pod, are_there)
     # A change is at most 50, so this is 50 to 100; half a point is cut off.
-    return arithmetic.whole(change * 0.5 + NEUTRAL)
+    return arithmetic.whole(change * 0.5 + (NEUTRAL - MAX_SCORE // 2)) + MAX_SCORE // 2
+
+
+def _fraction(arithmetic: Arithmetic, taken: Numeric, has: Numeric, is_there: Numeric) -> Numeric:
+    """Return which part of a resource is taken, at most all of it."""
+    fraction = arithmetic.lesser(arithmetic.real(taken) / arithmetic.real(divisor(has, is_there)), 1.0)
+    return fraction if is_there is True else fraction * is_there
 
 
 def _balance(arithmetic: Arithmetic, fractions: list[Numeric], are_there: list[Numeric]) -> Numeric:

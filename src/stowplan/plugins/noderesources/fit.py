@@ -37,6 +37,7 @@ from stowplan.model import requests
 from stowplan.model.dra import DeviceClass
 from stowplan.model.pod import Pod
 from stowplan.model.pod_group import OwnGroup
+from stowplan.model.quantity import as_int64
 from stowplan.model.requests import USUAL, Requests, is_extended
 from stowplan.plugins.dynamicresources.claim_tracker import ClaimsHandle
 from stowplan.plugins.dynamicresources.extended_resource_amounts import ExtendedResourceAmounts
@@ -60,11 +61,13 @@ from stowplan.plugins.noderesources.placement_score import score_fullness
 from stowplan.plugins.shape_score import MAX_UTILIZATION, UtilizationShapePoint, curve_of
 from stowplan.table.columns import NO_ROWS, Rows, Scores
 from stowplan.table.nodes import Nodes
-from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, LARGEST, MEMORY, PODS, DerivedLines
+from stowplan.table.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Derived, DerivedLines
 
 DEFAULT_ARGS = NodeResourcesFitArgs()
 #: So much may the resources weigh that percentages of them add up to a narrow number.
 MOST_NARROW: Final = np.iinfo(np.int16).max // MAX_SCORE
+#: From a hundred times as little free as this on, one pod more may be more than there are numbers for.
+OVERFLOWING: Final = MAX_SCORE * 2.0**62
 
 
 class FitHandle(ClaimsHandle, Protocol):
@@ -129,8 +132,8 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Reque
             if not self._is_ignored(name):
                 is_served = hints.is_served(self._device_classes or tuple, name)
                 demands.append(Demand(nodes.resource(name), amount, f"Insufficient {name}", is_served))
-        # A node that is overcommitted still takes a pod that requests nothing of what it lacks.
-        return Demands(demand for demand in demands if demand.amount)
+        # An overcommitted node takes a pod that requests nothing of what it lacks; overflows below 0 count as nothing.
+        return Demands(demand for demand in demands if demand.amount > 0)
 
     def _growth(self, wanted: Requests, counted: Requests, nodes: Nodes) -> Demands:
         """Return what a node must have free for a pod that counts there already: what exceeds that."""
@@ -141,13 +144,13 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Reque
         )
         demands = [Demand(PODS, 1, "Too many pods")]
         demands += [
-            Demand(row, max(0, amount - known), f"Insufficient {name}", whole=amount)
+            Demand(row, max(0, as_int64(amount - known)), f"Insufficient {name}", whole=amount)
             for row, amount, known, name in fixed
-            if amount
+            if amount > 0
         ]
         for name, amount in sorted(wanted.scalar.items()):
-            more = amount - counted.scalar.get(name, 0)
-            if more > 0 and not self._is_ignored(name):
+            more = as_int64(amount - counted.scalar.get(name, 0))
+            if amount > 0 < more and not self._is_ignored(name):
                 is_served = hints.is_served(self._device_classes or tuple, name)
                 demands.append(Demand(nodes.resource(name), more, f"Insufficient {name}", is_served))
         return Demands(demands)
@@ -167,7 +170,7 @@ class NodeResourcesFit(PreFilter, Filter, PreScore, Score, PlacementScore, Reque
                 continue
             has = nodes.allocatable[demand.row]
             if demand.is_served:
-                is_short &= has != 0
+                is_short &= has > 0
             # Evicting pods always makes room for one more, however few the node takes.
             unresolvable = demand.row != PODS and has < (demand.whole or demand.amount)
             yield reject(is_short, demand.reason, unresolvable=unresolvable)
@@ -218,7 +221,8 @@ class Demands(tuple[Demand, ...], Incremental):
 
     def fits(self, has: list[int], taken: list[int]) -> bool:
         for demand in self:
-            if has[demand.row] - taken[demand.row] < demand.amount and (has[demand.row] or not demand.is_served):
+            free = as_int64(has[demand.row] - taken[demand.row])
+            if free < demand.amount and (has[demand.row] > 0 or not demand.is_served):
                 return False
         return True
 
@@ -228,7 +232,7 @@ class Demands(tuple[Demand, ...], Incremental):
         others = NO_ROWS
         for now, then in zip(self, before, strict=True):
             is_other = now.row != then.row or now.reason != then.reason or now.is_served != then.is_served
-            if is_other or max(now.amount, then.amount) > LARGEST:
+            if is_other:
                 return None
             if now.amount != then.amount:
                 rows = _rows_between(then.amount, now.amount, now.row, nodes)
@@ -248,7 +252,7 @@ def _rows_between(one: int, other: int, resource: int, nodes: Nodes) -> Rows | N
     if all_free is None:
         return None
     # As floats, amounts may be rounded, but they stay in order.
-    if all_free.lowest[0] > high:
+    if all_free.lowest[0] > float(high):
         return NO_ROWS
     rows = np.flatnonzero(all_free.lines[0] <= high)
     has = nodes.allocatable[resource, rows]
@@ -265,7 +269,7 @@ class Free(msgspec.Struct, frozen=True):
         return (allocatable[self.row : self.row + 1] - requested[self.row : self.row + 1]).astype(np.float64)
 
     def of_row(self, has: list[int], taken: list[int]) -> list[float]:
-        return [float(has[self.row] - taken[self.row])]
+        return [float(as_int64(has[self.row] - taken[self.row]))]
 
 
 def _container_requests(pod: Pod, nodes: Nodes) -> Requests:
@@ -297,11 +301,13 @@ def _average_of(part: Callable[[Numeric, Numeric], Numeric]) -> ScoreRule:
         for share in counted:
             has = allocatable[share.row]
             is_there = arithmetic.is_there(has)
-            used = arithmetic.lesser(requested[share.row] + share.amount, has)
+            used = arithmetic.lesser(arithmetic.counted(requested[share.row] + share.amount), has)
             percent = arithmetic.percent(part(has, used), divisor(has, is_there))
             # Not in place: very large amounts give whole numbers, others fractions.
-            total = total + (percent if share.weight == 1 else percent * share.weight)
-            weights += is_there * share.weight
+            weight = share.weight if is_there is True else is_there * share.weight
+            weighted = percent if share.weight == 1 and is_there is True else percent * weight
+            total = arithmetic.counted(total + weighted)
+            weights += weight
         return arithmetic.whole(total / (weights + (weights == 0)))
 
     return rule
@@ -318,8 +324,10 @@ def _curve_of(shape: Sequence[UtilizationShapePoint]) -> ScoreRule:
         for share in counted:
             has = allocatable[share.row]
             is_there = arithmetic.is_there(has)
-            used = arithmetic.lesser(requested[share.row] + share.amount, has)
-            height = arithmetic.look_up(curve, used * MAX_UTILIZATION // divisor(has, is_there))
+            used = arithmetic.counted(requested[share.row] + share.amount)
+            percent = arithmetic.percent(arithmetic.lesser(used, has), divisor(has, is_there))
+            percent = arithmetic.choose(used > has, MAX_UTILIZATION, percent)
+            height = arithmetic.look_up(curve, arithmetic.within(percent, MAX_UTILIZATION))
             weight = ((height > 0) & is_there) * share.weight
             total += height * weight
             weights += weight
@@ -343,16 +351,26 @@ class FreeRoom(msgspec.Struct, frozen=True):
         has = allocatable[rows]
         free = (has - requested[rows]) * float(MAX_SCORE)
         weighs = np.array(self.weights, dtype=np.int64) @ (has != 0)
-        return np.vstack((free, np.maximum(has, 1), np.maximum(weighs, 1)))
+        return np.vstack((free, has + (has == 0), np.maximum(weighs, 1)))
 
     def of_row(self, has: list[int], taken: list[int]) -> list[float]:
         free, capacities, weighs = [], [], 0
         for row, weight in zip(self.rows, self.weights, strict=True):
             capacity = has[row]
-            free.append(float(capacity - taken[row]) * MAX_SCORE)
-            capacities.append(float(capacity if capacity > 1 else 1))
+            free.append(float(as_int64(capacity - taken[row])) * MAX_SCORE)
+            capacities.append(float(capacity or 1))
             weighs += weight if capacity else 0
         return [*free, *capacities, float(weighs or 1)]
+
+
+def _are_exact(derived: Derived, shares: tuple[ResourceShare, ...]) -> bool:
+    """Say whether floats hold what is divided, so that no quotient is rounded up, and nothing overflows."""
+    count = len(shares)
+    if min(derived.lowest[count:-1]) < 0 or MAX_SCORE * max(derived.highest[count:-1]) >= EXACT:
+        return False
+    # Less than nothing may be off, and comes to nothing.
+    is_near = max(derived.highest[:count]) < EXACT and min(derived.lowest[:count]) > -OVERFLOWING
+    return is_near and all(abs(share.amount) < EXACT for share in shares)
 
 
 def score_all(shares: tuple[ResourceShare, ...], nodes: Nodes) -> Numbers | None:
@@ -360,9 +378,7 @@ def score_all(shares: tuple[ResourceShare, ...], nodes: Nodes) -> Numbers | None
     rule = FreeRoom(tuple([share.row for share in shares]), tuple([share.weight for share in shares]))
     derived = nodes.derived(rule) if shares else None
     count = len(shares)
-    # Up to here floats hold what is divided, and no quotient is rounded up to the next whole number. Less than nothing
-    # may be off, and comes to nothing.
-    if derived is None or max(*derived.highest[:count], MAX_SCORE * max(derived.highest[count:-1])) >= EXACT:
+    if derived is None or not _are_exact(derived, shares):
         return None
     lines, amounts = derived.lines, [float(share.amount) * MAX_SCORE for share in shares]
     parts = lines[:count] - np.array([amounts]).T

@@ -68,8 +68,8 @@ def is_schedulable_after_pod_event(pod: Pod, old: Pod, new: Pod | None, rules: R
     if not new.node_name:
         return False
     before, after = _amounts(requests.accounted(old, rules)), _amounts(requests.accounted(new, rules))
-    wanted = _amounts(requests.accounted(pod, rules))
-    return any(amount and before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items())
+    wanted = requests.accounted_list(pod, rules)
+    return any(before.get(name, 0) > after.get(name, 0) for name, amount in wanted.items() if not amount.is_zero)
 
 
 def is_schedulable_after_node_change(
@@ -83,7 +83,7 @@ def is_schedulable_after_node_change(
     has = _allocatable(new)
     wanted = _incoming(pod, rules)
     lacking = [name for name, amount in wanted.items() if amount > has.get(name, 0)]
-    served = [name for name in wanted if not has.get(name, 0) and is_served(device_classes, name)]
+    served = [name for name in wanted if has.get(name, 0) <= 0 and is_served(device_classes, name)]
     if has.get(PODS, 0) < 1 or not set(served).issuperset(lacking):
         return False
     if old is None or served:
@@ -180,12 +180,13 @@ class FewerPods(Remedy):
 
 def _incoming(pod: Pod, rules: RequestRules = USUAL) -> dict[str, int]:
     """Return how much a pod requests of what it requests."""
-    return {name: amount for name, amount in _amounts(requests.incoming(pod, rules)).items() if amount}
+    return {name: amount for name, amount in _amounts(requests.incoming(pod, rules)).items() if amount > 0}
 
 
 def _amounts(weight: requests.Requests) -> dict[str, int]:
     fixed = {CPU: weight.milli_cpu, MEMORY: weight.memory, EPHEMERAL_STORAGE: weight.ephemeral_storage}
-    return {**fixed, **weight.scalar}
+    # What overflows to less than nothing upstream takes for nothing.
+    return {name: max(0, amount) for name, amount in {**fixed, **weight.scalar}.items()}
 
 
 def _allocatable(node: Node) -> dict[str, int]:

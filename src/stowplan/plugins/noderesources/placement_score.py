@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from stowplan.framework.contract import MAX_SCORE
 from stowplan.framework.pod_groups import PlacedIn
 from stowplan.model.pod import Pod
+from stowplan.model.quantity import as_int64
 from stowplan.model.requests import Requests
+from stowplan.plugins.noderesources.allocation import ONE_ROW
 from stowplan.plugins.noderesources.arguments import ResourceSpec
 from stowplan.table.columns import Mask, Scores
 from stowplan.table.nodes import Nodes
@@ -31,10 +32,12 @@ def _score(resources: Sequence[ResourceSpec], nodes: Nodes, mask: Mask | None, a
         if row > NON_ZERO_MEMORY and not amount:
             # An extended resource counts only if somebody requests it.
             continue
-        has = _sum(nodes.allocatable[row], mask)
+        each = nodes.allocatable[row]
+        has = _sum(each, mask)
         if has:
-            taken = amount + _sum(nodes.requested[row], mask)
-            total += min(taken, has) * MAX_SCORE // has * spec.weight
+            # What is taken on nodes that have none of it is not looked at.
+            taken = amount + _sum(nodes.requested[row] * (each != 0), mask)
+            total += ONE_ROW.percent(min(as_int64(taken), has), has) * spec.weight
             weights += spec.weight
     return total // weights if weights else 0
 
