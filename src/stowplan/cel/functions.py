@@ -34,8 +34,9 @@ _MOST_INCLUDED: Final = 48
 _LONGEST: Final = 3 * 1024 * 1024
 # What evaluating a selector may cost; a list costs as much as it is long.
 _MOST_COST: Final = 1_000_000
+_MOST_PATTERN_COST: Final = 100_000
 _ORDERED: Final = ("bool", "int", "double", "string", "bytes")
-COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+COST_EXCEEDED: Final = patterns.COST_EXCEEDED
 
 
 class Function(NamedTuple):
@@ -190,13 +191,18 @@ def _find(text: str, pattern: str) -> str:
 
 
 def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    _check_cost(text, pattern)
+    return patterns.find_all(pattern, text, most)
+
+
+def _check_cost(text: str, pattern: str) -> None:
     patterns.check(pattern)
-    found = patterns.find_all(pattern, text)
-    return found if most < 0 else found[:most]
+    if patterns.cost(pattern, text) > _MOST_PATTERN_COST:
+        raise ValueError(COST_EXCEEDED)
 
 
 def _matches(text: str, pattern: str) -> bool:
-    patterns.check(pattern)
+    _check_cost(text, pattern)
     return patterns.matches(pattern, text)
 
 

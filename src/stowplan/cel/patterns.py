@@ -1,7 +1,9 @@
 """Regular expressions by the engine of the CEL library, RE2: the syntax that Kubernetes takes, in linear time.
 
 The library compiles a pattern each time that it is used, so answers are kept, and a pattern has a `weight`: about how
-many instructions it compiles to. Whoever lets others choose patterns and texts bounds the sum of the weights.
+many instructions it compiles to. Linear is the time with each of the two, weight and text: whoever lets others choose
+them bounds the sum of what `cost` says. Finding may look through the rest of the text for each that fits, and is
+stopped where that may take long.
 """
 
 from __future__ import annotations
@@ -14,6 +16,15 @@ from cel_expr_python import cel
 
 #: A pattern that weighs more takes too long to compile, and is refused.
 MOST_WEIGHT: Final = 50_000
+#: What the library for rules says of one that costs too much.
+COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+#: Bytes of a text that cost nothing more, and so many of those beyond cost what the pattern weighs.
+_FREE_BYTES: Final = 100
+_BYTES: Final = 200
+#: How many are found at first, each time how many times more, and what finding them may cost.
+_FOUND_AT_FIRST: Final = 1
+_FOUND_MORE: Final = 4
+_MOST_SEARCHED: Final = 5_000_000
 _LONGEST: Final = 10_000
 _KEPT: Final = 8192
 _LONGEST_KEPT: Final = 512
@@ -58,11 +69,39 @@ def matches(pattern: str, text: str) -> bool:
     return _kept_answer(pattern, text) if len(text) < _LONGEST_KEPT else _answer(pattern, text)
 
 
-def find_all(pattern: str, text: str) -> list[str]:
-    """Return everything in a text that a pattern fits, from left to right. Raise PatternError."""
+def cost(pattern: str, text: str) -> int:
+    """Estimate what it costs to look for a pattern in a text, in the weight of patterns.
+
+    Where a pattern has more states than RE2 keeps, each byte takes 5 ns or so for each instruction.
+    """
+    found = weight(pattern)
+    size = len(text) if text.isascii() else len(text) * 4
+    return found + found * max(size - _FREE_BYTES, 0) // _BYTES
+
+
+def find_all(pattern: str, text: str, most: int = -1) -> list[str]:
+    """Return what a pattern fits in a text, from left to right. Raise PatternError; ValueError if it costs too much."""
+    wanted, each = _FOUND_AT_FIRST, cost(pattern, text)
+    while True:
+        wanted = wanted if most < 0 else min(wanted, most)
+        found = _find(pattern, text, wanted)
+        if "" in found:
+            # Of a number of matches, the library finds an empty one at the same place again and again.
+            if len(text) * each > _MOST_SEARCHED:
+                raise ValueError(COST_EXCEEDED)
+            return _find(pattern, text, -1)[: None if most < 0 else most]
+        if len(found) < wanted or wanted == most:
+            return found
+        wanted *= _FOUND_MORE
+        if wanted * each > _MOST_SEARCHED:
+            raise ValueError(COST_EXCEEDED)
+
+
+def _find(pattern: str, text: str, most: int) -> list[str]:
     opening, closing = _marks(text)
+    data = {"text": text, "pattern": pattern, "by": rf"{opening}\0{closing}", "most": most}
     try:
-        marked = _REPLACE.eval(data={"text": text, "pattern": pattern, "by": rf"{opening}\0{closing}"}).value()
+        marked = _REPLACE.eval(data=data).value()
     except RuntimeError as error:
         raise _fault(str(error)) from error
     if not isinstance(marked, str):
@@ -77,7 +116,8 @@ def weight(pattern: str) -> int:
     for piece in _PIECE.finditer(pattern):
         match piece.lastgroup:
             case "open":
-                totals.append(0)
+                # What is in plain brackets is noted where it begins and where it ends.
+                totals.append(0 if pattern.startswith("?", piece.end()) else 2)
                 continue
             case "close":
                 last = totals.pop() if len(totals) > 1 else 0
@@ -122,7 +162,8 @@ def _marks(text: str) -> tuple[str, str]:
 
 
 _ENVIRONMENT: Final = cel.NewEnv(
-    config=cel.NewEnvConfigFromYaml(_CONFIGURATION), variables={"text": _STRING, "pattern": _STRING, "by": _STRING}
+    config=cel.NewEnvConfigFromYaml(_CONFIGURATION),
+    variables={"text": _STRING, "pattern": _STRING, "by": _STRING, "most": cel.Type.INT},
 )
 _MATCHES: Final = _ENVIRONMENT.compile("text.matches(pattern)")
-_REPLACE: Final = _ENVIRONMENT.compile("regex.replace(text, pattern, by)")
+_REPLACE: Final = _ENVIRONMENT.compile("regex.replace(text, pattern, by, most)")

@@ -30,6 +30,8 @@ _SPEC = {
     "type": "object",
     "properties": {
         "word": {"type": "string", "pattern": "^(a+)+$"},
+        "stars": {"type": "string", "pattern": "((((a*)*)*)*){900}c"},
+        "starred": {"type": "string", _RULES: [{"rule": "self.matches('((((a*)*)*)*){900}c')"}]},
         "words": {"type": "array", "items": {"type": "string", "pattern": "^.{1,1000}$"}},
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "integer"}},
         "pairs": {"type": "array", "items": {"type": "integer"}, _RULES: [_QUADRATIC]},
@@ -69,6 +71,9 @@ def caller(target: Target) -> Iterator[Caller]:
     [
         pytest.param({"word": "a" * 28 + "b"}, 422, "should match '^(a+)+$'", id="28 characters"),
         pytest.param({"word": "a" * 28_000 + "b"}, 422, "should match '^(a+)+$'", id="28,000 characters"),
+        pytest.param({"stars": "a" * 1_000_000}, 422, "validation stopped", id="a pattern of many states"),
+        pytest.param({"starred": "a" * 1_000_000}, 422, "cost", id="a rule with a pattern of many states"),
+        pytest.param({"found": "a" * 1_000_000}, 201, "", id="a search through a million characters"),
         pytest.param(
             {"words": [str(at) for at in range(20_000)]}, 422, "validation stopped", id="a pattern 20,000 times"
         ),

@@ -39,7 +39,7 @@ def test_a_pattern_that_takes_long_to_compile_is_refused(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "weight"),
-    [("abc", 3), ("[a-z]{63}", 63), ("(ab){10}", 20), ("^.{1,253}$", 2532), (r"\p{L}", 2500), (r"\x{10FFFF}", 1)],
+    [("abc", 3), ("[a-z]{63}", 63), ("(ab){10}", 40), ("^.{1,253}$", 2532), (r"\p{L}", 2500), (r"\x{10FFFF}", 1)],
 )
 def test_a_pattern_weighs_what_it_compiles_to(pattern: str, weight: int) -> None:
     assert patterns.weight(pattern) == weight
@@ -62,3 +62,21 @@ def test_nested_repetition_takes_linear_time(length: int) -> None:
 )
 def test_everything_that_a_pattern_fits_is_found(pattern: str, text: str, found: list[str]) -> None:
     assert patterns.find_all(pattern, text) == found
+
+
+def test_some_of_what_a_pattern_fits_is_found() -> None:
+    assert patterns.find_all("a", "aaaa", 2) == ["a", "a"]
+    assert patterns.find_all("x*", "axb", 2) == ["", "x"]
+    assert patterns.find_all("x.*y|x", "x" * 1_000_000, 1) == ["x"]
+
+
+@pytest.mark.parametrize("pattern", ["x.*y|x", "x*"])
+def test_finding_is_stopped_where_the_rest_of_a_long_text_is_looked_through_each_time(pattern: str) -> None:
+    with pytest.raises(ValueError, match="actual cost limit exceeded"):
+        patterns.find_all(pattern, "x" * 1_000_000)
+
+
+def test_a_long_text_costs_what_the_pattern_weighs() -> None:
+    assert patterns.cost("abc", "x" * 100) == 3
+    assert patterns.cost("abc", "x" * 2100) == 33
+    assert patterns.cost("abc", "\N{SNOWMAN}" * 525) == 33

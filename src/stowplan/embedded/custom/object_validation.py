@@ -35,7 +35,8 @@ _RANGES: Final[dict[Any, tuple[float, float]]] = {
     "int32": (2**31 - 1, -(2**31)),
     "float": (3.4028234663852886e38, -3.4028234663852886e38),
 }
-#: What checking one object may cost: one for each schema that a value is held against, for a pattern its weight.
+#: What checking one object may cost: one for each schema that a value is held against, for a pattern its weight,
+#: and more where a text is long.
 MOST_COST: Final = 250_000
 #: Choices and required names that cost one together, and characters of a value or a message that do.
 _CHEAP: Final = 10
@@ -213,7 +214,7 @@ def _matches(walk: _Walk, pattern: str, value: str) -> bool:
     # The engine comes with the CEL library, which is imported when the first pattern is met.
     from stowplan.cel import patterns
 
-    walk.cost_left -= patterns.weight(pattern)
+    walk.cost_left -= patterns.cost(pattern, value)
     return walk.cost_left < 0 or patterns.matches(pattern, value)
 
 

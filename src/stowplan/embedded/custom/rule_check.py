@@ -22,6 +22,8 @@ from stowplan.embedded.objects.resource import Object
 
 _OUT_OF_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
 _LONGEST_MESSAGE: Final = 5 * 1024
+#: What patterns weigh that costs as much as a value that is looked at.
+_PATTERNS: Final = 2
 
 
 class _OutOfBudgetError(Exception):
@@ -137,6 +139,8 @@ class _Walk:
             raise _OutOfBudgetError from error
         except ExpressionError as error:
             raise ValueError(str(error)) from error
+        finally:
+            self._cost_left -= expression.meter.spent // _PATTERNS
 
 
 def _told(rule: Object) -> str:

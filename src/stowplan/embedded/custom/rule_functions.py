@@ -22,6 +22,8 @@ _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _MOST_WEIGHT: Final = 100_000
+#: Finding goes on where the last one ended, and most are near.
+_SEARCHES: Final = 25
 
 
 def of_network() -> list[Function]:
@@ -159,6 +161,10 @@ class PatternMeter:
     def is_exceeded(self) -> bool:
         return self._left < 0
 
+    @property
+    def spent(self) -> int:
+        return self._most_weight - self._left
+
     def reset(self) -> None:
         self._left = self._most_weight
 
@@ -174,7 +180,7 @@ class PatternMeter:
 
     def _spend(self, pattern: str, text: str) -> None:
         # Finding takes time with the text as well.
-        self._left -= patterns.weight(pattern[:10_000]) + len(text) // 100
+        self._left -= patterns.cost(pattern[:10_000], text) + len(text) // 100
         if self._left < 0:
             raise ValueError(COST_EXCEEDED)
 
@@ -189,5 +195,10 @@ class PatternMeter:
     def _find_all(self, text: str, pattern: str, most: int = -1) -> list[str]:
         self._spend(pattern, text)
         patterns.check(pattern)
-        found = patterns.find_all(pattern, text)
-        return found if most < 0 else found[:most]
+        try:
+            found = patterns.find_all(pattern, text, most)
+        except ValueError:
+            self._left = -1
+            raise
+        self._left -= len(found) * patterns.cost(pattern, text) // _SEARCHES
+        return found

@@ -6,7 +6,7 @@ Nobody has a timer of its own: once a second every connection is looked at.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from bisect import insort
 from dataclasses import dataclass
 from heapq import nsmallest
 from typing import Final, Protocol
@@ -79,7 +79,8 @@ class Connections:
         self._idle_again_at = 0.0
         self._held: dict[Member, int] = {}
         self._held_bytes = 0
-        self._waiting: deque[tuple[Member, int]] = deque()
+        #: Who waits for room, and for how much: the smallest first, so that nobody waits for those that need most.
+        self._waiting: list[tuple[Member, int]] = []
         self._looking: asyncio.TimerHandle | None = None
 
     @property
@@ -117,19 +118,20 @@ class Connections:
         """Keep room for a body. If there is none, say so, and let the connection go on when there is."""
         if size <= self.limits.small_body_bytes:
             return True
-        if not self._waiting and self._held_bytes + size <= self.limits.held_bytes:
+        is_next = not self._waiting or size < self._waiting[0][1]
+        if is_next and self._held_bytes + size <= self.limits.held_bytes:
             self._keep(member, size)
             return True
-        self._waiting.append((member, size))
+        insort(self._waiting, (member, size), key=_size)
         return False
 
     def release(self, member: Member) -> None:
         """Give up the room of a body, or the wait for it."""
         if self._waiting:
-            self._waiting = deque(each for each in self._waiting if each[0] is not member)
+            self._waiting = [each for each in self._waiting if each[0] is not member]
         self._held_bytes -= self._held.pop(member, 0)
         while self._waiting and self._held_bytes + self._waiting[0][1] <= self.limits.held_bytes:
-            next_one, size = self._waiting.popleft()
+            next_one, size = self._waiting.pop(0)
             self._keep(next_one, size)
             # Not now: whoever gives up room is in the middle of something.
             asyncio.get_running_loop().call_soon(next_one.go_on)
@@ -175,6 +177,10 @@ class Connections:
             member.look(now)
         if self._members:
             self._look_later()
+
+
+def _size(waiting: tuple[Member, int]) -> int:
+    return waiting[1]
 
 
 def _since(member: Member) -> float:

@@ -124,6 +124,14 @@ def test_only_who_may_do_everything_gathers_roles() -> None:
     write(with_mary(rule("*", "*", "*"), rule("*", urls="*")), "clusterroles", gathering)
 
 
+def test_whoever_grants_very_much_needs_everything() -> None:
+    many = " ".join(f"x{number}" for number in range(300))
+    granted = {"rules": [rule(many, many, many, names=many)]}
+    code, message = refusal(with_mary(), "clusterroles", granted)
+    assert (code, "its rules allow more than 10000 single things" in message) == (403, True)
+    write(with_mary(rule("*", "*", "*"), rule("*", urls="*")), "clusterroles", granted)
+
+
 def test_who_may_escalate_writes_any_role() -> None:
     api = with_mary(rule("escalate", "clusterroles", GROUP, names="new"))
     write(api, "clusterroles", {"rules": [rule("*", "*", "*")]})

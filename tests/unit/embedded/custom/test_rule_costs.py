@@ -40,6 +40,19 @@ def test_a_rule_is_stopped_when_it_costs_too_much(schema: Object, rule: str, val
     assert _problems(schema, rule, value) == [f'Invalid value: "array": {_OUT_OF_BUDGET}']
 
 
+@pytest.mark.parametrize("rule", ["self.matches('((((a*)*)*)*){900}c')", "self.findAll('a.*c|a').size() > 0"])
+def test_a_pattern_in_a_long_text_is_stopped(rule: str) -> None:
+    (message,) = _problems(_STRING, rule, "a" * 1_000_000)
+    assert "budget" in message or "cost limit exceeded" in message
+
+
+def test_the_patterns_of_all_rules_of_an_object_are_bounded_together() -> None:
+    heavy = [{"rule": f"self.matches('^[a-z]{{{600 + at}}}(.{{1,900}})*$')"} for at in range(200)]
+    schema = {"type": "object", "properties": {"spec": {**_STRING, "x-kubernetes-validations": heavy}}}
+    found = rule_check.problems(schema, {"metadata": {}, "spec": "a" * 600}, None)
+    assert (len(found) < 100, _OUT_OF_BUDGET in found[-1].message) == (True, True)
+
+
 def test_replacing_makes_no_string_too_long() -> None:
     rule = "self" + ".replace('', 'xxxxxxxxxx')" * 12 + " != ''"
     what = "operation cancelled: actual cost limit exceeded"

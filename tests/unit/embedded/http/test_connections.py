@@ -173,6 +173,20 @@ def test_a_body_waits_until_there_is_room_for_it() -> None:
     virtual_time.run(story())
 
 
+def test_a_body_does_not_wait_for_larger_ones_that_wait() -> None:
+    async def story() -> None:
+        wire = limited(held_bytes=150_000)
+        clients = [wire.connect() for _ in range(4)]
+        for client, size in zip(clients, (100_000, 100_000, 60_000, 40_000), strict=True):
+            client.send(b"POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size)
+        assert [client.is_asked for client in clients] == [True, False, False, True]
+        clients[0].leave()
+        await asyncio.sleep(0.1)
+        assert [client.is_asked for client in clients[1:]] == [False, True, True]
+
+    virtual_time.run(story())
+
+
 def test_small_bodies_do_not_wait() -> None:
     async def story() -> list[int]:
         wire = limited(held_bytes=150_000)

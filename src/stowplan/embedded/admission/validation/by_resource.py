@@ -111,7 +111,7 @@ _RULES: Final[Mapping[str, _Rules]] = {
     ),
     "resourceslices.resource.k8s.io": _Rules(devices.check_slice),
     "limitranges": _Rules(policies.check_limit_range),
-    "resourcequotas": _Rules(policies.check_quota),
+    "resourcequotas": _Rules(policies.check_quota, policies.check_quota_update),
     "replicationcontrollers": _Rules(workloads.check_replication_controller),
     "deployments.apps": _Rules(workloads.check_deployment, _SELECTOR_KEPT),
     "replicasets.apps": _Rules(workloads.check_replica_set, _SELECTOR_KEPT),

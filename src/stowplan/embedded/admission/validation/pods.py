@@ -1,8 +1,8 @@
 """Rules of the spec of a pod or of a template of pods, and of its containers.
 
-Each of these has a file: `scheduling` is where a pod wants to run, `resources` what it asks for, `security_contexts` as
-whom it runs, `pod_volumes` what it mounts, `variables` what its programs are told, `pod_names` by which names it is
-known, `pod_updates` what may change later.
+Each of these has a file: `scheduling` is where a pod wants to run, `resources` what it asks for, `whole_pods` what it
+asks for as a whole, `security_contexts` as whom it runs, `pod_volumes` what it mounts, `variables` what its programs
+are told, `pod_names` by which names it is known, `pod_updates` what may change later.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from stowplan.embedded.admission.validation import (
     scheduling,
     security_contexts,
     variables,
+    whole_pods,
 )
 from stowplan.embedded.admission.validation.field import Field, Problems, if_given, one_of
 from stowplan.embedded.admission.validation.metadata import check_labels
@@ -70,7 +71,8 @@ def _causes(spec: bytes, gates: frozenset[str], release: str) -> tuple[Cause, ..
 def check_spec(spec: Field) -> None:
     """Check the spec of a pod, or of a template."""
     volumes = pod_volumes.check_volumes(spec["volumes"])
-    _check_containers(spec, volumes)
+    if _check_containers(spec, volumes):
+        whole_pods.check_resources(spec)
     spec["restartPolicy"].check_is_one_of(RESTART_POLICIES)
     spec["dnsPolicy"].check_is_one_of(("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"))
     spec.check_present(_OF_SPECS)
@@ -85,9 +87,10 @@ def check_spec(spec: Field) -> None:
         place["shareProcessNamespace"].invalid("ShareProcessNamespace and HostPID cannot both be enabled", True)
 
 
-def _check_containers(spec: Field, volumes: Collection[str]) -> None:
+def _check_containers(spec: Field, volumes: Collection[str]) -> bool:
+    """Check the containers of a spec; return whether it has any."""
     if not spec["containers"].check_needed():
-        return
+        return False
     taken: set[str] = set()
     for name in ("containers", "initContainers"):
         for container in spec[name]:
@@ -100,6 +103,7 @@ def _check_containers(spec: Field, volumes: Collection[str]) -> None:
                 _check_ends(container)
     if any(port.get("hostPort") for container in spec.value["containers"] for port in container.get("ports", ())):
         _check_host_ports(spec)
+    return True
 
 
 def _check_ends(container: Field) -> None:
@@ -250,7 +254,6 @@ _OF_SPECS: Final = (
     ("preemptionPolicy", one_of(*PREEMPTION_POLICIES)),
     ("topologySpreadConstraints", scheduling.check_spread_constraints),
     ("overhead", check_amounts),
-    ("resources", check_requirements),
     ("resourceClaims", _check_claims),
     ("schedulingGates", scheduling.check_gates),
     ("os", _check_system),

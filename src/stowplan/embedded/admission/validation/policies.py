@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from stowplan.embedded.admission.validation import names
-from stowplan.embedded.admission.validation.field import Field
+from stowplan.embedded.admission.validation.field import IMMUTABLE, Field
 from stowplan.embedded.admission.validation.metadata import check_label_selector
 from stowplan.embedded.admission.validation.pods import PREEMPTION_POLICIES
-from stowplan.embedded.admission.validation.resources import check_amount, check_name
+from stowplan.embedded.admission.validation.resources import check_amount, check_container_name, check_name
 from stowplan.embedded.admission.validation.workloads import share
 from stowplan.embedded.objects.resource import Object
 from stowplan.embedded.types import release
 from stowplan.model.quantity import Quantity
+from stowplan.model.requests import CPU, HUGE_PAGES_PREFIX, MEMORY, NATIVE_DOMAIN
 
 _HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 _SYSTEM_PREFIX: Final = "system-"
 _SYSTEM_CLASSES: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _LIMIT_TYPES: Final = ("Container", "Pod", "PersistentVolumeClaim")
+_OF_EXPRESSIONS: Final = ("scopeName", "operator", "values")
+_EXISTS: Final = "Exists"
+#: Scopes that a pod is in or not, and what of pods and of claims quotas of a scope can count.
+_WITHOUT_VALUES: Final = ("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "CrossNamespacePodAffinity")
+_OF_PODS: Final = frozenset(
+    ("pods", *(f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in (CPU, MEMORY)))
+)
+_COUNTED: Final = {
+    **dict.fromkeys((*_WITHOUT_VALUES, "PriorityClass"), _OF_PODS),
+    "BestEffort": frozenset(("pods",)),
+    "VolumeAttributesClass": frozenset(("persistentvolumeclaims", "requests.storage")),
+}
 _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 _COMPUTE: Final = frozenset(("cpu", "memory", "ephemeral-storage"))
 _OF_QUOTAS: Final = _COMPUTE | {
@@ -90,11 +104,67 @@ def check_quota(quota: Field) -> None:
         if not is_free and name not in _OF_QUOTAS:
             amount.invalid("must be a standard resource for quota", name)
         check_amount(amount, name)
-    scopes = spec.get("scopes", [])
-    if not set(scopes).issubset(release.choices("io.k8s.api.core.v1.ResourceQuotaSpec", "scopes")):
-        spec["scopes"].invalid("unsupported scope")
-    if any(first in scopes and second in scopes for first, second in _OPPOSITES):
-        spec["scopes"].invalid("conflicting scopes")
+    scopes = spec["scopes"]
+    for scope in scopes.value or ():
+        _check_scope(scopes, scope, scopes, spec)
+    _check_opposites(scopes, scopes, scopes.value or ())
+    _check_scope_selector(spec)
+
+
+def check_quota_update(quota: Field, before: Object) -> None:
+    scopes = quota["spec"]["scopes"]
+    if set(scopes.value or ()) != set(before["spec"].get("scopes", ())):
+        scopes.invalid(IMMUTABLE)
+
+
+def _check_scope_selector(spec: Field) -> None:
+    selector = spec["scopeSelector"]
+    expressions = selector["matchExpressions"]
+    shown = {"MatchExpressions": [_shown(each) for each in expressions.value or ()]}
+    for each in expressions:
+        # Upstream does not say which of them.
+        scope, operator, values = (Field(spec.problems, name, each.get(name), expressions) for name in _OF_EXPRESSIONS)
+        _check_scope(scope, scope.value, expressions, spec, shown)
+        _check_operator(scope.value, operator, values)
+    _check_opposites(expressions, spec["scopes"], [each.get("scopeName") for each in expressions.value or ()])
+
+
+def _check_operator(scope: str, operator: Field, values: Field) -> None:
+    if scope in _WITHOUT_VALUES and operator.value != _EXISTS:
+        named = [f"ResourceQuotaScope{name}" for name in _WITHOUT_VALUES]
+        operator.invalid(f"must be 'Exists' when scope is any of {', '.join(named[:-1])} or {named[-1]}")
+    if operator.value in ("In", "NotIn"):
+        if not values:
+            values.required("must be at least one value when `operator` is 'In' or 'NotIn' for scope selector")
+    elif operator.value not in (_EXISTS, "DoesNotExist"):
+        operator.invalid("not a valid selector operator")
+    elif values:
+        values.invalid("must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector")
+
+
+def _check_scope(place: Field, scope: str, whole: Field, spec: Field, shown: Any = None) -> None:
+    """Check a scope, and that quotas of it can count what this one does."""
+    if scope not in release.choices("io.k8s.api.core.v1.ResourceQuotaSpec", "scopes"):
+        place.invalid("unsupported scope")
+    for name in sorted(spec.get("hard") or ()):
+        is_standard = name in _OF_QUOTAS or name.startswith((HUGE_PAGES_PREFIX, f"requests.{HUGE_PAGES_PREFIX}"))
+        if is_standard and name not in _COUNTED.get(scope, (name,)):
+            whole.invalid("unsupported scope applied to resource", whole.value if shown is None else shown)
+
+
+def _check_opposites(place: Field, scopes: Field, found: Iterable[str]) -> None:
+    for pair in _OPPOSITES:
+        if set(pair).issubset(found):
+            place.invalid("conflicting scopes", scopes.value)
+
+
+def _shown(expression: Object) -> Object:
+    """An expression as upstream shows it."""
+    return {
+        "ScopeName": expression.get("scopeName", ""),
+        "Operator": expression.get("operator", ""),
+        "Values": expression.get("values"),
+    }
 
 
 def _system_class_problem(name: str, value: int) -> str:
@@ -111,15 +181,25 @@ def _limit_type(kind: str) -> names.Details:
 
 
 def _check_limit_item(item: Field) -> None:
-    if item.get("type") == "Pod":
+    fields, kind = ["max", "min"], item.get("type")
+    if kind == "Pod":
         for field in ("default", "defaultRequest"):
             if item[field]:
                 item[field].forbidden("may not be specified when `type` is 'Pod'")
-    fields = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
-    for name in dict.fromkeys(name for field in fields for name in item.get(field, {})):
-        check_name(item.entry(name), name)
-        found = {field: Quantity.parse(item[field].get(name)) for field in fields if name in item.get(field, {})}
+    else:
+        fields += ["default", "defaultRequest"]
+    if kind == "PersistentVolumeClaim" and not any("storage" in item[field] for field in ("min", "max")):
+        item["limits"].required("either minimum or maximum storage value is required, but neither was provided")
+    fields.append("maxLimitRequestRatio")
+    check = check_container_name if kind in ("Pod", "Container") else check_name
+    for field in fields:
+        for name in item.get(field) or ():
+            check(item[field].entry(name), name)
+    for name in dict.fromkeys(name for field in fields for name in item.get(field) or ()):
+        found = {field: Quantity.parse(item[field].get(name)) for field in fields if name in item[field]}
         _check_order(item, name, found)
+        _check_ratio(item["maxLimitRequestRatio"].entry(name), found)
+        _check_no_overcommitment(item, name, found)
 
 
 #: Which amount may not be greater than which, where it is said, and how upstream words the two.
@@ -140,6 +220,23 @@ def _check_order(item: Field, name: str, found: dict[str, Quantity]) -> None:
             # Of a default upstream shows what it is compared with.
             shown = found[place] if place != "default" else found[more if less == place else less]
             item[place].entry(name).invalid(detail, str(shown))
+
+
+def _check_ratio(place: Field, found: dict[str, Quantity]) -> None:
     ratio = found.get("maxLimitRequestRatio")
-    if ratio is not None and ratio < Quantity.of(1):
-        item["maxLimitRequestRatio"].entry(name).invalid(f"ratio {ratio} is less than 1", str(ratio))
+    if ratio is None:
+        return
+    if ratio < Quantity.of(1):
+        place.invalid(f"ratio {ratio} is less than 1", str(ratio))
+    if "min" in found and "max" in found and found["min"].sign > 0:
+        most = found["max"].milli_value / found["min"].milli_value
+        if ratio.milli_value / 1000 > most:
+            place.invalid(f"ratio {ratio} is greater than max/min = {most:.6f}", str(ratio))
+
+
+def _check_no_overcommitment(item: Field, name: str, found: dict[str, Quantity]) -> None:
+    default, request = found.get("default"), found.get("defaultRequest")
+    can_overcommit = not name.startswith(HUGE_PAGES_PREFIX) and ("/" not in name or NATIVE_DOMAIN in name)
+    if not can_overcommit and default is not None and request is not None and default != request:
+        detail = f"default value {default} must equal to defaultRequest value {request} in {name}"
+        item["defaultRequest"].entry(name).invalid(detail, str(request))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -11,20 +12,34 @@ from stowplan.model.quantity import Quantity, QuantityError
 from stowplan.model.remembering import remember
 from stowplan.model.requests import CPU, EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, NATIVE_DOMAIN, is_extended
 
+_NameCheck = Callable[[Field, str], None]
+
+#: What every container and every pod may ask for.
+_USUAL: Final = frozenset((CPU, MEMORY))
 _OF_CONTAINERS: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 #: Standard, though no container can have them.
 _STANDARD: Final = _OF_CONTAINERS | {"storage", "pods", "services", "replicationcontrollers", "resourcequotas"}
 
 
-def check_requirements(resources: Field) -> None:
-    """Check the limits and requests of one container."""
+def check_container_name(amount: Field, name: str) -> None:
+    """Check that a name is one of what containers can ask for."""
+    check_name(amount, name)
+    if "/" not in name:
+        if name not in _OF_CONTAINERS and not name.startswith(HUGE_PAGES_PREFIX):
+            amount.invalid("must be a standard resource for containers", name)
+    elif NATIVE_DOMAIN not in name and not is_extended(name):
+        amount.invalid("doesn't follow extended resource name standard", name)
+
+
+def check_requirements(resources: Field, check_its_name: _NameCheck = check_container_name) -> None:
+    """Check limits and requests, those of a container if nothing else is said of their names."""
     if not resources.value:
         return
     limits, requests = resources["limits"], resources["requests"]
     for name in limits.value or ():
-        _check_entry(limits, name)
+        _check_entry(limits, name, check_its_name)
     for name in requests.value or ():
-        _check_entry(requests, name)
+        _check_entry(requests, name, check_its_name)
         _check_against_limit(requests, name, limits)
     mentioned = {*(limits.value or ()), *(requests.value or ())}
     has_pages = any(name.startswith(HUGE_PAGES_PREFIX) for name in mentioned)
@@ -66,18 +81,13 @@ def check_name(amount: Field, name: str, standard: frozenset[str] = _STANDARD) -
         amount.invalid("must be a standard resource type or fully qualified", name)
 
 
-def _check_entry(amounts: Field, name: str) -> None:
-    if name in _OF_CONTAINERS:
+def _check_entry(amounts: Field, name: str, check_its_name: _NameCheck) -> None:
+    if name in _USUAL:
         if Quantity.parse(amounts.value[name]).sign < 0:
             amounts.entry(name).invalid(NOT_NEGATIVE)
         return
     amount = amounts.entry(name)
-    check_name(amount, name)
-    if "/" not in name:
-        if not name.startswith(HUGE_PAGES_PREFIX):
-            amount.invalid("must be a standard resource for containers", name)
-    elif NATIVE_DOMAIN not in name and not is_extended(name):
-        amount.invalid("doesn't follow extended resource name standard", name)
+    check_its_name(amount, name)
     check_amount(amount, name)
     if name.startswith(HUGE_PAGES_PREFIX) and not _fills_pages(name, amount.value):
         amount.invalid(f"{amount.value} is not positive integer multiple of {name}")
