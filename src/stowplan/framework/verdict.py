@@ -156,11 +156,9 @@ class Verdict:
 
     def fit_error(self) -> str:
         """Return the sentence of the FailedScheduling event, before PostFilter adds its own."""
-        head = f"0/{len(self.names)} nodes are available"
         if self.pre_filter is not None:
-            return f"{head}: {', '.join(self.pre_filter.reasons)}."
-        parts = sorted(f"{count} {reason}" for reason, count in self._reason_counts().items())
-        return f"{head}: {', '.join(parts)}." if parts else f"{head}:"
+            return fit_error(len(self.names), ", ".join(self.pre_filter.reasons))
+        return fit_error(len(self.names), counted(self._reason_counts()))
 
     def _reason_counts(self) -> Counter[str]:
         counts: Counter[str] = Counter()
@@ -173,3 +171,14 @@ class Verdict:
         if absent:
             counts[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.narrowed_by))}]"] += absent
         return counts
+
+
+def fit_error(nodes: int, reasons: str) -> str:
+    """Return upstream's sentence about a pod that none of so many nodes can take, for reasons if any were given."""
+    head = f"0/{nodes} nodes are available:"
+    return f"{head} {reasons}." if reasons else head
+
+
+def counted(reasons: Counter[str]) -> str:
+    """Spell reasons with how often each was given, in the order of the texts."""
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
