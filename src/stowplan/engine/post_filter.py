@@ -32,6 +32,8 @@ from stowplan.model.pod_group import GroupKey, OwnGroup
 from stowplan.queue.queue import SchedulingQueue
 
 PLUGIN: Final = "DefaultPreemption"
+#: Why a pod that was on its way goes back.
+PREEMPTED: Final = f"preempted by {PLUGIN}"
 
 
 async def find_room(
@@ -156,7 +158,7 @@ class Evictions:
         if waiting is not None and waiting.preempt(PLUGIN):
             return True
         task = self._on_their_way.pop(pod_id(victim), None)
-        return task is not None and task.cancel(f"preempted by {PLUGIN}")
+        return task is not None and task.cancel(PREEMPTED)
 
 
 class Evictor:
