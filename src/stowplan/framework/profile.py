@@ -6,7 +6,7 @@ which cluster events may help a pod that a plugin rejected.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -69,11 +69,17 @@ class Profile:
     def foreign_names(self) -> frozenset[str]:
         return frozenset(plugin.name for plugin in self.foreign)
 
-    def run_pre_enqueue(self, pod: Pod) -> Rejection | None:
-        """Return the first rejection that keeps `pod` out of the queue; a plugin that fails keeps it out."""
+    def run_pre_enqueue(self, pod: Pod, gated_by: str = "") -> Rejection | None:
+        """Return the first rejection that keeps `pod` out of the queue; a plugin that fails keeps it out.
+
+        The plugin that did so up to now is asked first: as long as it does, only what it awaits opens the gate.
+        """
         stopwatch = self.stopwatch
         started_ns = stopwatch.now_ns()
-        for plugin in self.pre_enqueue:
+        plugins: Sequence[contract.PreEnqueue] = self.pre_enqueue
+        if gated_by:
+            plugins = sorted(plugins, key=lambda plugin: plugin.name != gated_by)
+        for plugin in plugins:
             try:
                 answer = plugin.pre_enqueue(pod)
                 rejection = answer if answer is None else _gated(plugin, pod, answer)

@@ -29,7 +29,7 @@ from stowplan.queue.entry import BACKING_OFF, POOLED, Entry, InFlightPods, Place
 from stowplan.queue.groups import SCHEDULE_ATTEMPT_FAILURE, GroupOutcome, GroupsInQueue, strategy_of
 from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, Narrowing, QueueingStrategy
 from stowplan.queue.nominations import Nominations
-from stowplan.queue.places import SECOND, Places, QueueLimits, QueueRules, note_ready
+from stowplan.queue.places import SECOND, Places, QueueLimits, QueueRules, note_flushed, note_ready
 
 BACKOFF_COMPLETE = "BackoffComplete"
 _ADDED: Final = changes.UNSCHEDULED_POD_ADD.label
@@ -304,6 +304,7 @@ class SchedulingQueue:
         stale = [entry for entry in pool if max(entry.queued_at_ns, entry.flushed_at_ns) < latest]
         for entry in stale:
             entry.flushed_at_ns = now_ns
+            note_flushed(entry, flushed=True)
             self._reconsider(entry, ObjectChange(changes.UNSCHEDULABLE_TIMEOUT), now_ns)
         if stale:
             self.in_flight.record([ObjectChange(changes.UNSCHEDULABLE_TIMEOUT)])
@@ -350,5 +351,5 @@ def _note_failure(entry: QueuedPod, now_ns: int) -> None:
         entry.errors = 0
     else:
         entry.errors += 1
-    entry.queued_at_ns = now_ns
+    entry.queued_at_ns, entry.was_flushed = now_ns, False
     entry.backoff_until = None

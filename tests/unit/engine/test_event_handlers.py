@@ -28,7 +28,7 @@ class ListeningQueue(SchedulingQueue):
     """A queue that writes down what it hears."""
 
     def __init__(self) -> None:
-        super().__init__(QueueRules(lambda pod: None, PrioritySort().sort_key), {})
+        super().__init__(QueueRules(lambda pod, gated_by: None, PrioritySort().sort_key), {})
         self.heard: list[tuple[str, Any, Any]] = []
         self.only: Only | None = None
 
