@@ -231,7 +231,9 @@ class Evictor:
             text += " (in kube-scheduler memory)."
         else:
             async with asyncio.timeout(environment.timeouts.write_seconds):
-                await environment.writer.evict(victim, _condition(victim, preemptor))
+                if not await environment.writer.evict(victim, _condition(victim, preemptor)):
+                    # Somebody else did; nobody is told that it was us.
+                    return False
         subject, name = preemptor.subject, preemptor.scheduler_name
         environment.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, subject, name))
         return is_turned_back

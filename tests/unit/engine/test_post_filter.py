@@ -94,6 +94,19 @@ def test_victims_that_are_going_already_are_not_evicted_again() -> None:
     virtual_time.run(main())
 
 
+def test_nobody_is_told_of_a_victim_that_was_gone_before_it_could_be_evicted() -> None:
+    async def main() -> None:
+        stage = await staged(FIRST, LAST)
+        stage.book.delete(FIRST)
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (FIRST, LAST)))
+        assert work is not None
+        await work
+        assert stage.book.evicted == ["default/last"]
+        assert [note.pod.name for note in stage.book.notes if note.reason == "Preempted"] == ["last"]
+
+    virtual_time.run(main())
+
+
 @pytest.mark.parametrize(
     ("failing", "evicted"),
     [
