@@ -229,6 +229,17 @@ def test_an_update_in_flight_is_kept_for_later() -> None:
     assert entry.pod == relabelled(pod("p"))
 
 
+def test_an_update_of_a_pod_that_has_a_node_is_kept_but_brings_it_back_no_sooner() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.queue.update_in_flight(relabelled(pod("p")))
+    entry = room.taken["p"]
+    room.give_back("p", rejected_by=["Gate"])
+    assert room.places == {"p": "unschedulable"}
+    assert entry.pod == relabelled(pod("p"))
+
+
 def test_a_pod_deleted_in_flight_does_not_come_back() -> None:
     room = WaitingRoom()
     room.add(pod("p"))
