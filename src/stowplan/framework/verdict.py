@@ -142,8 +142,9 @@ class Verdict:
     def unschedulable_plugins(self) -> frozenset[str]:
         """Return the plugins that rejected the pod or a node; an event they wait for brings the pod back."""
         found = frozenset(rejection.plugin for rejection in self.said() if rejection.plugin)
-        # Whoever refused the pod as a whole is the only one; that no node is left is the word of all who narrowed.
-        is_refused_by_one = self.pre_filter is not None and self.pre_filter.plugin
+        # Whoever refused the pod for good is the only one; that no node is left is the word of all who narrowed.
+        refused = self.pre_filter
+        is_refused_by_one = refused is not None and refused.plugin and refused.code is not Code.UNSCHEDULABLE
         return found if is_refused_by_one else found | frozenset(self.narrowed_by)
 
     def said(self) -> list[Rejection]:
