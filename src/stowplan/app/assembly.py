@@ -90,9 +90,9 @@ def _use(cluster: Cluster, policy: ActivePolicy) -> None:
 
 
 def _queue(cluster: Cluster, tell: Callable[[str], None], limits: QueueLimits) -> SchedulingQueue:
-    def gate(pod: Pod) -> Rejection | None:
+    def gate(pod: Pod, gated_by: str) -> Rejection | None:
         profile = cluster.profiles.get(pod.spec.scheduler_name)
-        return profile.run_pre_enqueue(pod) if profile is not None else None
+        return profile.run_pre_enqueue(pod, gated_by) if profile is not None else None
 
     def sort_key(pod: Pod, queued_at_ns: int) -> Any:
         # All profiles sort alike: the configuration refuses anything else.

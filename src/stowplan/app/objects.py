@@ -141,7 +141,7 @@ class PendingPods:
         self.note(new)
         self.add(new, now_ns)
 
-    def update_in_flight(self, old: Pod, new: Pod) -> None:
+    def update_in_flight(self, new: Pod) -> None:
         """Nothing is in flight between two calls."""
 
     def put_group(self, found: OwnGroup, now_ns: int) -> None:

@@ -43,8 +43,12 @@ class PluginHandle:
         self.listers = self.assumptions = cache.objects
         self.pods, self.groups = cache, cache.groups
         self.nominations, self.waiting_pods = Nominations(), WaitingPods()
-        activates = feature_gates.changed("TurnedBackVictimActivates")
-        self.evictions = Evictions(cache, self.waiting_pods, activates_preemptor=activates)
+        self.evictions = Evictions(
+            cache,
+            self.waiting_pods,
+            activates_preemptor=feature_gates.changed("TurnedBackVictimActivates"),
+            are_beside_loop=feature_gates.enabled("SchedulerAsyncPreemption"),
+        )
         #: Measures the plugins of all profiles; runs when a scheduler is put together.
         self.stopwatch = Stopwatch()
         #: Told when changes were applied.

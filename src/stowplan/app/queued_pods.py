@@ -155,7 +155,7 @@ class QueuedPods:
             if entry is not None and entry.gated_by:
                 self._queue.bring_back(pod, self._tick())
 
-    def _gate(self, pod: Pod) -> Rejection | None:
+    def _gate(self, pod: Pod, _gated_by: str) -> Rejection | None:
         """Keep a pod out whose victims have not ended; whether others may be tried is asked when their turn comes."""
         return Rejection(("waiting for victims to end",), plugin=PLUGIN) if pod_id(pod) in self._preempting else None
 

@@ -19,7 +19,7 @@ import msgspec
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.config.types import ExtenderConfig
 from stowplan.engine.scheduler import Scheduler
-from stowplan.framework.profile import Profile, awaited_by, listed_by
+from stowplan.framework.profile import Profile, listed_by, said_to_be_awaited
 from stowplan.kube.backoff import Draw
 from stowplan.kube.client import Client
 from stowplan.kube.informer import Informer, ServerContact
@@ -54,7 +54,7 @@ def watched(
     """
     found = {kind: RESOURCES[kind] for kind in ALWAYS} | _with_texts(tuple(extenders))
     for profile in profiles:
-        lists, awaits = listed_by(profile), awaited_by(profile)
+        lists, awaits = listed_by(profile), said_to_be_awaited(profile)
         for plugin in {**lists, **awaits}:
             listed, awaited = lists.get(plugin, ()), awaits.get(plugin, ())
             for kind in (*listed, *(one.resource.rpartition("/")[2] for one in awaited)):

@@ -231,12 +231,13 @@ class VirtualWriter:
     async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
         self._api.patch_status(pod, condition, nominated_node_name)
 
-    async def evict(self, victim: Pod, condition: Condition) -> None:
+    async def evict(self, victim: Pod, condition: Condition) -> bool:
         try:
             self._api.patch_status(victim, condition, None)
         except PodGoneError:
-            return
+            return False
         self._api.delete(victim)
+        return True
 
     async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
         known = self._api.known(group)

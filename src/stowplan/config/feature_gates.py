@@ -169,7 +169,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         ),
         "PodSchedulingReadiness": _locked(),
         "SchedulerAsyncAPICalls": _beta_off(),
-        "SchedulerAsyncPreemption": _beta(),
+        "SchedulerAsyncPreemption": _beta("victims are evicted beside the loop; else the attempt waits for that"),
         "SchedulerPopFromBackoffQ": _beta("pods that back off are tried early when no other pod waits"),
         "SchedulerPreQueueingHints": _alpha("plugins may name the pods that a change concerns", since="1.37"),
         "SchedulerQueueingHints": _locked(removed_in="1.37"),

@@ -21,6 +21,7 @@ from stowplan.engine.failure import Failure
 from stowplan.engine.gang_barrier import GangBarriers, Point
 from stowplan.engine.parts import ActivePolicy, SchedulerState
 from stowplan.engine.ports import Bound, Environment, Note, Permitted, Trouble
+from stowplan.engine.post_filter import PREEMPTED
 from stowplan.framework import placing
 from stowplan.framework.contract import Errand, PreBind, Undoable
 from stowplan.framework.placing import SUCCESS, end_of, run_reserve, run_unreserve
@@ -124,7 +125,7 @@ class BindingCycle:
             # Once the pod is there it is too late to say where it will go.
             await asyncio.wait((announced,))
         if rejection is None and not self._state.evictions.arrive(pod):
-            return failure.of_error("turned back before it was bound")
+            return failure.of_error(PREEMPTED)
         if rejection is None:
             # The cluster is asked now: too late to be turned back in memory.
             rejection = await self.bind(profile, pod, node_name)
@@ -143,10 +144,27 @@ class BindingCycle:
     async def _pre_bind(self, profile: Profile, busy: Sequence[PreBind], pod: Pod, node_name: str) -> Rejection | None:
         """Do what must be done before binding, by the plugins that have something to do."""
         environment = self._environment
-        started_ns = environment.now_ns()
-        rejection = await placing.run_pre_bind(profile, busy, pod, node_name, self._pre_bind_limit)
-        environment.note_point("PreBind", end_of(rejection), profile.name, environment.now_ns() - started_ns)
+        started_ns, end = environment.now_ns(), Code.ERROR.value
+        try:
+            rejection = await self._pre_bind_in_turn(profile, busy, pod, node_name)
+            end = end_of(rejection)
+        finally:
+            environment.note_point("PreBind", end, profile.name, environment.now_ns() - started_ns)
         return rejection
+
+    async def _pre_bind_in_turn(
+        self, profile: Profile, busy: Sequence[PreBind], pod: Pod, node_name: str
+    ) -> Rejection | None:
+        for plugin in busy:
+            try:
+                rejection = await placing.run_pre_bind(profile, (plugin,), pod, node_name, self._pre_bind_limit)
+            except asyncio.CancelledError as error:
+                # Who wants the room has said so; that goes with the plugin that was at it.
+                told = (f'running PreBind plugin "{plugin.name}": {why}' for why in error.args)
+                raise asyncio.CancelledError(*told) from error
+            if rejection is not None:
+                return rejection
+        return None
 
     async def bind(self, profile: Profile, pod: Pod, node_name: str) -> Rejection | None:
         """Have the pod bound by the extender that binds such pods, or by the first plugin that does not skip it."""

@@ -38,7 +38,7 @@ class PodQueue(Protocol):
 
     def update(self, old: Pod, new: Pod, now_ns: int) -> None: ...
 
-    def update_in_flight(self, old: Pod, new: Pod) -> None: ...
+    def update_in_flight(self, new: Pod) -> None: ...
 
     def delete(self, pod: Pod, now_ns: int) -> None: ...
 
@@ -188,7 +188,7 @@ class EventHandlers:
         if placed is not None:
             # We have chosen its node already: only its end still matters.
             self.cache.update_assumed(new)
-            self.queue.update_in_flight(old, new)
+            self.queue.update_in_flight(new)
             if new.is_terminating and not old.is_terminating:
                 self._forget(placed, now_ns)
             return

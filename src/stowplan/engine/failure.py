@@ -7,6 +7,7 @@ for another reason, only waits.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 import msgspec
@@ -16,7 +17,7 @@ from stowplan.engine.ports import Dropped, Environment, GivenBack, Note
 from stowplan.framework import html_text
 from stowplan.framework.contract import Preemption
 from stowplan.framework.post_filter import PostFiltered
-from stowplan.framework.verdict import Code, Rejection, Verdict
+from stowplan.framework.verdict import Code, Rejection, Verdict, counted, fit_error
 from stowplan.model.meta import Condition
 from stowplan.model.pod import Pod
 from stowplan.queue.entry import Place, QueuedPod
@@ -152,8 +153,7 @@ def of_rejection(rejection: Rejection) -> Failure:
     """Return the failure of a pod whose node fell through in Reserve or Permit: one node, one refusal."""
     if rejection.code is Code.ERROR:
         return of_error(", ".join(rejection.reasons))
-    reasons = ", ".join(sorted(f"1 {reason}" for reason in rejection.reasons))
-    message = f"0/1 nodes are available: {reasons}."
+    message = fit_error(1, counted(Counter(rejection.reasons)))
     by = (rejection.plugin,)
     plugins, pending = ((), by) if rejection.code is Code.PENDING else (by, ())
     return Failure(message, plugins, pending, "")

@@ -168,7 +168,7 @@ class GroupCycle:
             self._tell_placements(profile, one_try)
         self._tools.tasks.start_errands(pods[0], filtered.errands)
         if filtered.nominated is not None and filtered.nominated.victims:
-            self._tools.evictor.start_for_group(root.group, pods, filtered.nominated)
+            return await self._tools.evictor.make_room_for_group(root.group, pods, filtered.nominated, filtered)
         return filtered
 
     # What becomes of the pods

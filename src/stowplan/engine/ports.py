@@ -42,8 +42,8 @@ class Writer(Protocol):
     async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
         """Patch a pod's status: a condition (None: leave as it is) and the nominated node ("" clears it)."""
 
-    async def evict(self, victim: Pod, condition: Condition) -> None:
-        """Set the condition that says why, then delete the pod."""
+    async def evict(self, victim: Pod, condition: Condition) -> bool:
+        """Set the condition that says why, then delete the pod; return whether there was anybody to evict."""
 
     async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
         """Patch the status of a pod group: a condition."""

@@ -22,7 +22,7 @@ from stowplan.framework.contract import Preemption
 from stowplan.framework.handle import ExtenderError
 from stowplan.framework.plugin_faults import PluginError
 from stowplan.framework.pod_groups import GroupNominated
-from stowplan.framework.post_filter import PostFiltered, attempt_of, run_post_filter, settled
+from stowplan.framework.post_filter import GroupFiltered, PostFiltered, attempt_of, run_post_filter, settled
 from stowplan.framework.profile import Profile
 from stowplan.framework.verdict import Code, Rejection
 from stowplan.framework.waiting_pods import WaitingPods
@@ -32,6 +32,8 @@ from stowplan.model.pod_group import GroupKey, OwnGroup
 from stowplan.queue.queue import SchedulingQueue
 
 PLUGIN: Final = "DefaultPreemption"
+#: Why a pod that was on its way goes back.
+PREEMPTED: Final = f"preempted by {PLUGIN}"
 
 
 async def find_room(
@@ -100,8 +102,12 @@ class Preempting:
 class Evictions:
     """Preemptions under way, by the pod they make room for, and pods on their way that can still be turned back."""
 
-    def __init__(self, cache: Cache, waiting: WaitingPods, *, activates_preemptor: bool = True) -> None:
+    def __init__(
+        self, cache: Cache, waiting: WaitingPods, *, activates_preemptor: bool = True, are_beside_loop: bool = True
+    ) -> None:
         self._cache, self._waiting = cache, waiting
+        #: Whether they go on beside the loop (feature gate SchedulerAsyncPreemption); if not, the cycle waits for them.
+        self.are_beside_loop = are_beside_loop
         #: Whether a pod is tried at once if the last of its victims was only turned back.
         self.activates_preemptor = activates_preemptor
         self._underway: dict[str, Preempting] = {}
@@ -156,7 +162,7 @@ class Evictions:
         if waiting is not None and waiting.preempt(PLUGIN):
             return True
         task = self._on_their_way.pop(pod_id(victim), None)
-        return task is not None and task.cancel(f"preempted by {PLUGIN}")
+        return task is not None and task.cancel(PREEMPTED)
 
 
 class Evictor:
@@ -167,21 +173,45 @@ class Evictor:
     ) -> None:
         self._evictions, self._queue, self._environment, self._tasks = evictions, queue, environment, tasks
 
-    def start(self, pod: Pod, preemption: Preemption) -> asyncio.Task[None] | None:
-        """Hold the pod at the gate and evict its victims beside the loop; nothing is left to do if all are going."""
-        victims, violations = preemption.victims, preemption.pdb_violations
-        told = VictimsChosen(pod, len(victims), violations, pods=victims, node_name=preemption.node_name)
-        self._environment.tell(told)
-        return self._start(Preemptor(pod, (pod,)), preemption)
+    async def make_room(self, pod: Pod, made: PostFiltered) -> PostFiltered:
+        """Evict the victims of what PostFilter came to, or begin to; return what that comes to."""
+        if made.nominated is None or made.nominated.preemption is None:
+            return made
+        if self._evictions.are_beside_loop:
+            self.start(pod, made.nominated.preemption)
+            return made
+        self._tell_chosen(pod, made.nominated.preemption)
+        problem = await self._evict_all(Preemptor(pod, (pod,)), made.nominated.preemption)
+        if not problem:
+            return made
+        return PostFiltered(rejection=Rejection((f"preemption: {problem}",), Code.ERROR, PLUGIN), errands=made.errands)
 
-    def start_for_group(
-        self, group: OwnGroup, pods: Sequence[Pod], nominated: GroupNominated
-    ) -> asyncio.Task[None] | None:
-        """Hold a group at the gate, and evict its victims likewise."""
+    async def make_room_for_group(
+        self, group: OwnGroup, pods: Sequence[Pod], nominated: GroupNominated, filtered: GroupFiltered
+    ) -> GroupFiltered:
+        """Evict the victims of what PodGroupPostFilter came to, likewise."""
         victims, violations = nominated.victims, nominated.pdb_violations
         told = VictimsChosen(group, len(victims), violations, nominated.disruptions, victims, EVERYWHERE)
         self._environment.tell(told)
-        return self._start(Preemptor(group, pods), Preemption(EVERYWHERE, victims))
+        preemptor, preemption = Preemptor(group, pods), Preemption(EVERYWHERE, victims)
+        if self._evictions.are_beside_loop:
+            self._start(preemptor, preemption)
+            return filtered
+        problem = await self._evict_all(preemptor, preemption)
+        if not problem:
+            return filtered
+        text = f'error in "{PLUGIN}" PodGroupPostFilter plugins: pod group preemption: {problem}'
+        return GroupFiltered(error=text, errands=filtered.errands)
+
+    def start(self, pod: Pod, preemption: Preemption) -> asyncio.Task[None] | None:
+        """Hold the pod at the gate and evict its victims beside the loop; nothing is left to do if all are going."""
+        self._tell_chosen(pod, preemption)
+        return self._start(Preemptor(pod, (pod,)), preemption)
+
+    def _tell_chosen(self, pod: Pod, preemption: Preemption) -> None:
+        victims, violations = preemption.victims, preemption.pdb_violations
+        told = VictimsChosen(pod, len(victims), violations, pods=victims, node_name=preemption.node_name)
+        self._environment.tell(told)
 
     def _start(self, preemptor: Preemptor, preemption: Preemption) -> asyncio.Task[None] | None:
         victims = [victim for victim in preemption.victims if not victim.is_terminating]
@@ -189,6 +219,18 @@ class Evictor:
             return None
         run = self._evictions.begin(preemptor, preemption.node_name)
         return self._tasks.start(self._carry_out(run, victims))
+
+    async def _evict_all(self, preemptor: Preemptor, preemption: Preemption) -> str:
+        """Evict all victims, and wait for that; return what went wrong, if anything did."""
+        environment, node_name = self._environment, preemption.node_name
+        started_at_ns = environment.now_ns()
+        evicted = (self._evict(one, preemptor, node_name) for one in preemption.victims if not one.is_terminating)
+        problem = next((one for one in await asyncio.gather(*evicted, return_exceptions=True) if _is_fault(one)), None)
+        if problem is None:
+            await asyncio.gather(*self._clear_lower_nominations(preemptor, node_name))
+        took = Evicted(preemptor.subject, len(preemption.victims), started_at_ns, is_error=problem is not None)
+        environment.tell(took)
+        return "" if problem is None else str(problem) or type(problem).__name__
 
     async def _carry_out(self, run: Preempting, victims: Sequence[Pod]) -> None:
         """Evict the victims; if that fails, the pod is tried again at once."""
@@ -229,7 +271,9 @@ class Evictor:
             text += " (in kube-scheduler memory)."
         else:
             async with asyncio.timeout(environment.timeouts.write_seconds):
-                await environment.writer.evict(victim, _condition(victim, preemptor))
+                if not await environment.writer.evict(victim, _condition(victim, preemptor)):
+                    # Somebody else did; nobody is told that it was us.
+                    return False
         subject, name = preemptor.subject, preemptor.scheduler_name
         environment.writer.record(Note(victim, "Normal", "Preempted", "Preempting", text, subject, name))
         return is_turned_back
@@ -256,6 +300,10 @@ class Evictor:
         waiting = entry.group if entry is not None and entry.group is not None else entry
         if waiting is not None and waiting.gated_by == PLUGIN:
             self._queue.bring_back(pod, self._environment.now_ns())
+
+
+def _is_fault(answer: object) -> bool:
+    return isinstance(answer, BaseException)
 
 
 def _condition(victim: Pod, preemptor: Preemptor) -> Condition:

@@ -159,8 +159,7 @@ class Scheduler:
         """See whether room can be made, and give the pod back."""
         made = await find_room(self.policy.field, self.policy.extenders, profile, refused)
         self._tasks.start_errands(entry.pod, made.errands)
-        if made.nominated is not None and made.nominated.preemption is not None:
-            self.evictor.start(entry.pod, made.nominated.preemption)
+        made = await self.evictor.make_room(entry.pod, made)
         self.give_back(entry, failure.of_refused(refused, made))
 
     def _place(self, profile: Profile, entry: QueuedPod, chosen: Chosen, shape: PodShape) -> None:

@@ -174,18 +174,21 @@ def of_pod(old: Pod, new: Pod) -> list[Change]:
 
 
 def of_node(old: Node, new: Node) -> list[Change]:
-    """Return what an update of a node was; nothing if pods need not hear of it."""
-    is_uncordoned = old.spec.unschedulable and not new.spec.unschedulable
-    found = {
-        Action.UPDATE_NODE_ALLOCATABLE: old.status.allocatable != new.status.allocatable,
-        Action.UPDATE_NODE_LABEL: old.metadata.labels != new.metadata.labels,
-        Action.UPDATE_NODE_TAINT: is_uncordoned or old.spec.taints != new.spec.taints,
-        Action.UPDATE_NODE_CONDITION: _conditions(old) != _conditions(new),
-        Action.UPDATE_NODE_ANNOTATION: old.metadata.annotations != new.metadata.annotations,
-        Action.UPDATE_NODE_PREEMPTION_POLICY: old.spec.pod_preemption_policy != new.spec.pod_preemption_policy,
-        Action.UPDATE_NODE_DECLARED_FEATURE: old.status.declared_features != new.status.declared_features,
-    }
-    return [Change(NODE, action) for action, is_so in found.items() if is_so]
+    """Return what an update of a node was; nothing if pods need not hear of it.
+
+    That it was uncordoned comes first, and apart from its taints: the first that helps a pod is what brings it back.
+    """
+    found = (
+        (Action.UPDATE_NODE_TAINT, old.spec.unschedulable and not new.spec.unschedulable),
+        (Action.UPDATE_NODE_ALLOCATABLE, old.status.allocatable != new.status.allocatable),
+        (Action.UPDATE_NODE_LABEL, old.metadata.labels != new.metadata.labels),
+        (Action.UPDATE_NODE_TAINT, old.spec.taints != new.spec.taints),
+        (Action.UPDATE_NODE_CONDITION, _conditions(old) != _conditions(new)),
+        (Action.UPDATE_NODE_ANNOTATION, old.metadata.annotations != new.metadata.annotations),
+        (Action.UPDATE_NODE_PREEMPTION_POLICY, old.spec.pod_preemption_policy != new.spec.pod_preemption_policy),
+        (Action.UPDATE_NODE_DECLARED_FEATURE, old.status.declared_features != new.status.declared_features),
+    )
+    return [Change(NODE, action) for action, is_so in found if is_so]
 
 
 def _is_part(resource: str, awaited: str) -> bool:

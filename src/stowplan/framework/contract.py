@@ -222,7 +222,8 @@ class Requeue(Plugin):
         """Return the changes that may make room for a pod this plugin rejected. Asked when the scheduler starts.
 
         A rejected pod is not tried again before one of them, except that every pod is tried now and then. A plugin that
-        is not a `Requeue` is taken to await everything: always right, and wasteful.
+        is not a `Requeue` is taken to await any change of pods, nodes, volumes, claims, their classes, and what it
+        `lists`: nearly always right, and wasteful.
         """
 
 

@@ -140,10 +140,19 @@ def plan_pre_bind(profile: Profile, pod: Pod, node_name: str) -> Rejection | tup
         if isinstance(answer, Skip):
             continue
         if answer is not None:
-            rejection = _rejection("PreBindPreFlight", plugin, answer)
-            return Rejection(rejection.reasons, Code.ERROR, plugin.name)
+            return _fault_of_pre_flight(plugin, answer)
         busy.append(plugin)
     return tuple(busy)
+
+
+def _fault_of_pre_flight(plugin: Plugin, answer: Any) -> Rejection:
+    """Return what a look ahead comes to that neither goes on nor skips: it has no say about the pod."""
+    rejection = _rejection("PreBindPreFlight", plugin, answer)
+    if rejection.code is Code.ERROR:
+        return rejection
+    problem = f'returned "{rejection.code.value}", which is unsupported'
+    text = f"PreBindPreFlight {plugin.name} {problem}. It is supposed to return Success, Skip, or Error status"
+    return Rejection((text,), Code.ERROR, plugin.name)
 
 
 async def run_pre_bind(

@@ -6,13 +6,13 @@ which cluster events may help a pod that a plugin rejected.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates
 from stowplan.framework import changes, contract, plugin_faults
-from stowplan.framework.changes import ANYTHING, NODE, Action
+from stowplan.framework.changes import NODE, Action
 from stowplan.framework.contract import POINTS, Awaited, PlacementFeasible, Plugin, Requeue
 from stowplan.framework.per_node import unwrapped
 from stowplan.framework.plugin_faults import SIGN, Blame, PluginError, Stopwatch
@@ -69,11 +69,17 @@ class Profile:
     def foreign_names(self) -> frozenset[str]:
         return frozenset(plugin.name for plugin in self.foreign)
 
-    def run_pre_enqueue(self, pod: Pod) -> Rejection | None:
-        """Return the first rejection that keeps `pod` out of the queue; a plugin that fails keeps it out."""
+    def run_pre_enqueue(self, pod: Pod, gated_by: str = "") -> Rejection | None:
+        """Return the first rejection that keeps `pod` out of the queue; a plugin that fails keeps it out.
+
+        The plugin that did so up to now is asked first: as long as it does, only what it awaits opens the gate.
+        """
         stopwatch = self.stopwatch
         started_ns = stopwatch.now_ns()
-        for plugin in self.pre_enqueue:
+        plugins: Sequence[contract.PreEnqueue] = self.pre_enqueue
+        if gated_by:
+            plugins = sorted(plugins, key=lambda plugin: plugin.name != gated_by)
+        for plugin in plugins:
             try:
                 answer = plugin.pre_enqueue(pod)
                 rejection = answer if answer is None else _gated(plugin, pod, answer)
@@ -139,19 +145,44 @@ def _signed_by(plugins: tuple[Plugin, ...], pod: Pod) -> tuple[Hashable, ...]:
 EXTENDER: Final = "Extender"
 #: The points at which plugins have weights.
 WEIGHED: Final = ("score", "placement_score")
-EVERYTHING: Final = (Awaited(ANYTHING, Action.ALL),)
+#: What those are taken to await that do not say: what kube-scheduler itself looks at, and not all that it hears of.
+_BY_DEFAULT: Final = (
+    changes.POD,
+    NODE,
+    changes.PERSISTENT_VOLUME,
+    changes.PERSISTENT_VOLUME_CLAIM,
+    changes.CSI_NODE,
+    changes.CSI_DRIVER,
+    changes.CSI_STORAGE_CAPACITY,
+    changes.STORAGE_CLASS,
+    changes.RESOURCE_CLAIM,
+    changes.DEVICE_CLASS,
+)
+
+
+def awaited_by_default(gates: FeatureGates, lists: Sequence[str] = ()) -> tuple[Awaited, ...]:
+    """Return what somebody is taken to await who does not say; of a plugin, also the kinds that it lists."""
+    groups = ("PodGroup",) if gates.enabled("GenericWorkload") else ()
+    resources = dict.fromkeys((*_BY_DEFAULT, *groups, *map(changes.resource_of, lists)))
+    return tuple(Awaited(resource, Action.ALL) for resource in resources)
 
 
 def awaited_by(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
-    """Return what each plugin of the profile awaits; those that do not say await everything."""
+    """Return what each plugin of the profile awaits, and an extender; those that do not say await nearly everything."""
+    silent = {name: awaited_by_default(profile.gates, plugin.lists) for name, plugin in _asked(profile).items()}
+    return {**silent, **said_to_be_awaited(profile), EXTENDER: awaited_by_default(profile.gates)}
+
+
+def said_to_be_awaited(profile: Profile) -> dict[str, tuple[Awaited, ...]]:
+    """Return what the plugins of the profile that say so await."""
+    saying = {name: plugin for name, plugin in _asked(profile).items() if isinstance(plugin, Requeue)}
+    return {name: _of_release(plugin.events(), profile.gates) for name, plugin in saying.items()}
+
+
+def _asked(profile: Profile) -> dict[str, Plugin]:
     # Whoever only scores or sorts rejects nobody.
     points = (point for point in POINTS if point not in ("queue_sort", "pre_score", *WEIGHED))
-    plugins = {plugin.name: unwrapped(plugin) for point in points for plugin in getattr(profile, point)}
-    awaited = {
-        name: _of_release(plugin.events(), profile.gates) if isinstance(plugin, Requeue) else EVERYTHING
-        for name, plugin in plugins.items()
-    }
-    return {**awaited, EXTENDER: EVERYTHING}
+    return {plugin.name: unwrapped(plugin) for point in points for plugin in getattr(profile, point)}
 
 
 def listed_by(profile: Profile) -> dict[str, tuple[str, ...]]:

@@ -142,8 +142,9 @@ class Verdict:
     def unschedulable_plugins(self) -> frozenset[str]:
         """Return the plugins that rejected the pod or a node; an event they wait for brings the pod back."""
         found = frozenset(rejection.plugin for rejection in self.said() if rejection.plugin)
-        # Whoever refused the pod as a whole is the only one; that no node is left is the word of all who narrowed.
-        is_refused_by_one = self.pre_filter is not None and self.pre_filter.plugin
+        # Whoever refused the pod for good is the only one; that no node is left is the word of all who narrowed.
+        refused = self.pre_filter
+        is_refused_by_one = refused is not None and refused.plugin and refused.code is not Code.UNSCHEDULABLE
         return found if is_refused_by_one else found | frozenset(self.narrowed_by)
 
     def said(self) -> list[Rejection]:
@@ -156,11 +157,9 @@ class Verdict:
 
     def fit_error(self) -> str:
         """Return the sentence of the FailedScheduling event, before PostFilter adds its own."""
-        head = f"0/{len(self.names)} nodes are available"
         if self.pre_filter is not None:
-            return f"{head}: {', '.join(self.pre_filter.reasons)}."
-        parts = sorted(f"{count} {reason}" for reason, count in self._reason_counts().items())
-        return f"{head}: {', '.join(parts)}." if parts else f"{head}:"
+            return fit_error(len(self.names), ", ".join(self.pre_filter.reasons))
+        return fit_error(len(self.names), counted(self._reason_counts()))
 
     def _reason_counts(self) -> Counter[str]:
         counts: Counter[str] = Counter()
@@ -173,3 +172,14 @@ class Verdict:
         if absent:
             counts[f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.narrowed_by))}]"] += absent
         return counts
+
+
+def fit_error(nodes: int, reasons: str) -> str:
+    """Return upstream's sentence about a pod that none of so many nodes can take, for reasons if any were given."""
+    head = f"0/{nodes} nodes are available:"
+    return f"{head} {reasons}." if reasons else head
+
+
+def counted(reasons: Counter[str]) -> str:
+    """Spell reasons with how often each was given, in the order of the texts."""
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))

@@ -171,16 +171,18 @@ class Writes:
             body = msgspec.json.encode({"metadata": {"uid": pod.uid} if pod.uid else {}, "status": status})
             await self._persist(pod, ApiRequest("PATCH", path, body=body, content_type=STRATEGIC_MERGE_PATCH))
 
-    async def evict(self, victim: Pod, condition: Condition) -> None:
-        """Say on the victim why it has to go, then delete it; one that is gone already is what was wanted."""
+    async def evict(self, victim: Pod, condition: Condition) -> bool:
+        """Say on the victim why it has to go, then delete it; return False if it is gone already, as was wanted."""
         try:
             await self.update_status(victim, condition, None)
             await self._persist(victim, _deletion(PODS, victim))
         except PodGoneError:
-            return
+            return False
         except ApiError as error:
             if not error.is_not_found:
                 raise
+            return False
+        return True
 
     async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
         """Patch a condition of a pod group; raise PodGoneError if another of that name is there instead."""

@@ -142,8 +142,8 @@ class InProcessWriter:
     async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
         await self._others.update_status(pod, condition, nominated_node_name)
 
-    async def evict(self, victim: Pod, condition: Condition) -> None:
-        await self._others.evict(victim, condition)
+    async def evict(self, victim: Pod, condition: Condition) -> bool:
+        return await self._others.evict(victim, condition)
 
     async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
         await self._others.update_group_status(group, condition)

@@ -77,17 +77,14 @@ class Entity(msgspec.Struct, eq=False, kw_only=True):
     backoff_until: int | None = None
     #: When it was last brought back only because it had waited too long.
     flushed_at_ns: int = 0
+    #: Whether its next attempt, or the last, comes about for no other reason.
+    was_flushed: bool = False
     #: When it was last taken to be tried.
     taken_at_ns: int = 0
     #: Marks its item in the heap it is in; an older item is dead.
     ticket: int = 0
     #: Of all versions of the pod, or of the group.
     id: str = ""
-
-    @property
-    def was_flushed(self) -> bool:
-        """Whether its last attempt came about only because it had waited too long."""
-        return self.flushed_at_ns > self.queued_at_ns
 
     @property
     def rejected_by(self) -> frozenset[str]:

@@ -244,6 +244,7 @@ def strategy_of(
 
 def _note(group: QueuedGroup, outcome: GroupOutcome, now_ns: int, *, keeps_its_turn: bool) -> None:
     """Count how an attempt ended."""
+    group.was_flushed = False
     if outcome is GroupOutcome.SCHEDULED:
         group.errors = group.refusals = 0
     elif outcome is GroupOutcome.REFUSED:

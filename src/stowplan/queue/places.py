@@ -38,8 +38,8 @@ _MEANT: Final = {
 class QueueRules:
     """What the profiles say about waiting pods."""
 
-    #: Says who keeps a pod from being tried; None if nobody does.
-    gate: Callable[[Pod], Rejection | None]
+    #: Says who keeps a pod from being tried, None if nobody does; whoever did so up to now (or "") is asked first.
+    gate: Callable[[Pod, str], Rejection | None]
     #: Orders pods by themselves and the time they came, in nanoseconds.
     sort_key: Callable[[Pod, int], Any]
     #: Hears of a gate that failed, once for each pod and fault.
@@ -197,6 +197,9 @@ class Places:
 
     def _to_pool(self, entry: Entry, label: str, meant: Place | None) -> None:
         self._know(entry)
+        if entry.was_flushed:
+            # It stays; whatever brings it back later is the reason then.
+            note_flushed(entry, flushed=False)
         self.unschedulable.put(entry)
         self.count(entry, entry.place, label)
         if meant is not Place.UNSCHEDULABLE:
@@ -220,7 +223,7 @@ class Places:
             shut = next((member for member in asked if self._is_gated(member)), None)
             entry.gated_by, entry.gate_reasons = (shut.gated_by, shut.gate_reasons) if shut is not None else ("", ())
             return shut is not None
-        rejection = self._rules.gate(entry.pod)
+        rejection = self._rules.gate(entry.pod, entry.gated_by)
         entry.gated_by, entry.gate_reasons = (
             (rejection.plugin, rejection.reasons) if rejection is not None else ("", ())
         )
@@ -249,6 +252,13 @@ def note_ready(entry: Entry, now_ns: int) -> None:
     """Note when a pod could first be tried."""
     if entry.ready_at_ns is None:
         entry.ready_at_ns = now_ns
+
+
+def note_flushed(entry: Entry, *, flushed: bool) -> None:
+    """Note whether somebody, and everybody who waits with it, comes back only because it had waited too long."""
+    entry.was_flushed = flushed
+    for member in entry.members if isinstance(entry, QueuedGroup) else ():
+        member.was_flushed = flushed
 
 
 class Unschedulable:

@@ -22,14 +22,14 @@ from typing import Final
 import msgspec
 
 from stowplan.framework import changes
-from stowplan.framework.changes import Action, ObjectChange
+from stowplan.framework.changes import ObjectChange
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import OwnGroup
 from stowplan.queue.entry import BACKING_OFF, POOLED, Entry, InFlightPods, Place, QueuedGroup, QueuedPod
 from stowplan.queue.groups import SCHEDULE_ATTEMPT_FAILURE, GroupOutcome, GroupsInQueue, strategy_of
 from stowplan.queue.hints import AwaitedBy, Hints, HintTimer, Narrowing, QueueingStrategy
 from stowplan.queue.nominations import Nominations
-from stowplan.queue.places import SECOND, Places, QueueLimits, QueueRules, note_ready
+from stowplan.queue.places import SECOND, Places, QueueLimits, QueueRules, note_flushed, note_ready
 
 BACKOFF_COMPLETE = "BackoffComplete"
 _ADDED: Final = changes.UNSCHEDULED_POD_ADD.label
@@ -125,18 +125,14 @@ class SchedulingQueue:
             if waiting is not None and waiting.place in POOLED:
                 self._reconsider(waiting, event, now_ns)
 
-    def update_in_flight(self, old: Pod, new: Pod) -> None:
-        """Take in what changed about a pod that has a node but is not bound yet, in case it loses the node.
+    def update_in_flight(self, new: Pod) -> None:
+        """Take in a new version of a pod that has a node but is not bound yet, in case it loses the node.
 
-        A mere change of its status is our own doing and helps nobody. Nothing happens if the pod is not being tried.
+        That it has changed does not count for it then, as upstream has it. Nothing happens if it is not being tried.
         """
         flight = self.in_flight.flights.get(pod_id(new))
         if flight is not None:
             flight.update = new
-            found = changes.of_pod(old, new)
-            self.in_flight.record(
-                [ObjectChange(change, old, new) for change in found if change.action != Action.UPDATE]
-            )
 
     def delete(self, pod: Pod, now_ns: int) -> None:
         """Drop a pod, wherever it is; one that is being tried will not come back."""
@@ -304,6 +300,7 @@ class SchedulingQueue:
         stale = [entry for entry in pool if max(entry.queued_at_ns, entry.flushed_at_ns) < latest]
         for entry in stale:
             entry.flushed_at_ns = now_ns
+            note_flushed(entry, flushed=True)
             self._reconsider(entry, ObjectChange(changes.UNSCHEDULABLE_TIMEOUT), now_ns)
         if stale:
             self.in_flight.record([ObjectChange(changes.UNSCHEDULABLE_TIMEOUT)])
@@ -350,5 +347,5 @@ def _note_failure(entry: QueuedPod, now_ns: int) -> None:
         entry.errors = 0
     else:
         entry.errors += 1
-    entry.queued_at_ns = now_ns
+    entry.queued_at_ns, entry.was_flushed = now_ns, False
     entry.backoff_until = None

@@ -121,11 +121,11 @@ class FakeCluster:
         if status != known.status:
             self.update(msgspec.structs.replace(known, status=status))
 
-    async def evict(self, victim: Pod, condition: Condition) -> None:
+    async def evict(self, victim: Pod, condition: Condition) -> bool:
         await self.fault("evict", victim.key)
         known = self.pods.get(victim.key)
         if known is None or known.uid != victim.uid:
-            return
+            return False
         status = _with_condition(known.status, condition)
         self.update(msgspec.structs.replace(known, status=status))
         self.evicted.append(victim.key)
@@ -135,6 +135,7 @@ class FakeCluster:
         else:
             self.delete(known)
         await self.fault("evicted", victim.key)
+        return True
 
     async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
         await self.fault("update_group_status", group.key)

@@ -104,7 +104,7 @@ class ApiWriter:
             pod_subresources._set_condition(found["status"], decode.to_builtins(condition))  # type: ignore[arg-type]
             self._world.api.store.write(PODS, found)
 
-    async def evict(self, victim: Pod, condition: Condition) -> None:
+    async def evict(self, victim: Pod, condition: Condition) -> bool:
         raise AssertionError(f"nobody is to be preempted, and {victim.key} is")
 
     async def update_group_status(self, group: PodGroup, condition: Condition) -> None:

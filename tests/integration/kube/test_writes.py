@@ -510,7 +510,7 @@ def test_the_status_of_another_pod_of_the_name_is_left_alone() -> None:
 
 def test_a_victim_is_told_why_and_deleted() -> None:
     async def work(api: FakeApi, writes: Writes) -> None:
-        await writes.evict(pod_of(api), DOOMED)
+        assert await writes.evict(pod_of(api), DOOMED)
 
     api = writing(work)
     assert api.requests == [STATUS, DELETE]
@@ -530,7 +530,7 @@ def test_a_victim_that_is_not_there_any_more_is_what_was_wanted(happens: Callabl
     async def work(api: FakeApi, writes: Writes) -> None:
         victim = pod_of(api)
         happens(api)
-        await writes.evict(victim, DOOMED)
+        assert not await writes.evict(victim, DOOMED)
 
     assert not any(line.startswith("DELETE") for line in writing(work).requests)
 
@@ -543,7 +543,7 @@ def test_a_victim_that_went_between_patch_and_deletion_is_fine() -> None:
                 api.put(PODS_PATH, "web", metadata={"uid": "u2"})
 
         api.intercept = race
-        await writes.evict(pod_of(api), DOOMED)
+        assert not await writes.evict(pod_of(api), DOOMED)
 
     assert list(writing(work).names(PODS_PATH)) == ["default/web"]
 

@@ -129,10 +129,10 @@ def test_victims_are_told_why_and_go(api: VirtualApi) -> None:
     pod = make_pod("p").build()
     pod = api.create(replace(pod, spec=replace(pod.spec, node_name="n", termination_grace_period_seconds=0)))
     heard = told(api, Pod)
-    asyncio.run(VirtualWriter(api).evict(pod, Condition(type="DisruptionTarget", status="True")))
+    assert asyncio.run(VirtualWriter(api).evict(pod, Condition(type="DisruptionTarget", status="True")))
     assert [new is None for _, new in heard] == [False, True]
     # One that is gone already is what was wanted.
-    asyncio.run(VirtualWriter(api).evict(pod, Condition(type="DisruptionTarget", status="True")))
+    assert not asyncio.run(VirtualWriter(api).evict(pod, Condition(type="DisruptionTarget", status="True")))
 
 
 def test_a_condition_that_is_there_already_is_no_change(api: VirtualApi) -> None:

@@ -99,6 +99,18 @@ def test_what_a_plugin_said_in_an_earlier_attempt_does_not_count() -> None:
             id="a refusal for several reasons",
         ),
         pytest.param(
+            Rejection(("z", "a", "z"), Code.UNSCHEDULABLE, "A"),
+            Failure("0/1 nodes are available: 1 a, 2 z.", ("A",), (), ""),
+            Failure("z, a, z", nominated_node_name="", reason="Unschedulable"),
+            id="a refusal that names a reason twice",
+        ),
+        pytest.param(
+            Rejection((), Code.UNSCHEDULABLE, "A"),
+            Failure("0/1 nodes are available:", ("A",), (), ""),
+            Failure("", nominated_node_name="", reason="Unschedulable"),
+            id="a refusal without a word",
+        ),
+        pytest.param(
             SOON,
             Failure("0/1 nodes are available: 1 soon.", (), ("B",), ""),
             Failure("soon", nominated_node_name="", reason="Unschedulable"),

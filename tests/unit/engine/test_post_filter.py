@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.config.feature_gates import default_gates
+from stowplan.config.feature_gates import default_gates, parse
 from stowplan.config.releases import DEFAULT
 from stowplan.engine import scheduling_cycle
 from stowplan.engine.event_handlers import placed_on
@@ -17,11 +17,14 @@ from stowplan.engine.post_filter import find_room
 from stowplan.framework import changes
 from stowplan.framework.changes import ObjectChange
 from stowplan.framework.contract import Preemption
+from stowplan.framework.pod_groups import GroupNominated
+from stowplan.framework.post_filter import GroupFiltered
 from stowplan.framework.waiting_pods import WaitingPod
 from stowplan.model.pod import Pod
 from stowplan.simulate import virtual_time
 from stowplan.testing import make_node, make_pod
 from tests import no_kept_answers
+from tests.integration.gang_world import own_group
 from tests.scenarios.stage import Fault, Stage, configuration
 
 HIGH = make_pod("high").priority(9).requests(cpu=4).build()
@@ -29,9 +32,10 @@ FIRST = make_pod("first").priority(2).on("n").build()
 LAST = make_pod("last").priority(1).on("n").build()
 
 
-async def staged(*pods: Pod, grace: float = 0, release: str = DEFAULT) -> Stage:
+async def staged(*pods: Pod, grace: float = 0, release: str = DEFAULT, gates: str = "") -> Stage:
     """Let a scheduler know a node and pods; it stops at once, so that nothing moves but what a test moves."""
-    stage = Stage(configuration(), gates=default_gates(release), grace_seconds=grace)
+    given = parse(gates) if gates else default_gates(release)
+    stage = Stage(configuration(), gates=given, grace_seconds=grace)
     stage.start()
     await stage.finish()
     for found in (make_node("n").capacity(cpu=4).build(), *pods):
@@ -94,6 +98,19 @@ def test_victims_that_are_going_already_are_not_evicted_again() -> None:
     virtual_time.run(main())
 
 
+def test_nobody_is_told_of_a_victim_that_was_gone_before_it_could_be_evicted() -> None:
+    async def main() -> None:
+        stage = await staged(FIRST, LAST)
+        stage.book.delete(FIRST)
+        work = stage.scheduler.evictor.start(HIGH, Preemption("n", (FIRST, LAST)))
+        assert work is not None
+        await work
+        assert stage.book.evicted == ["default/last"]
+        assert [note.pod.name for note in stage.book.notes if note.reason == "Preempted"] == ["last"]
+
+    virtual_time.run(main())
+
+
 @pytest.mark.parametrize(
     ("failing", "evicted"),
     [
@@ -114,6 +131,34 @@ def test_a_failed_eviction_lets_the_pod_try_again(failing: str, evicted: list[st
         assert stage.book.evicted == evicted
         assert stage.places() == {"default/high": "active"}
         assert stage.troubles() == ["pod 'default/high': making room on node 'n' failed: forbidden"]
+        assert len(stage.cluster.handle.evictions) == 0
+
+    virtual_time.run(main())
+
+
+@pytest.mark.parametrize(
+    ("faults", "evicted", "error"),
+    [
+        pytest.param([], ["default/first", "default/last"], "", id="all go"),
+        pytest.param(
+            [Fault("evict", "first", text="forbidden")],
+            ["default/last"],
+            'error in "DefaultPreemption" PodGroupPostFilter plugins: pod group preemption: forbidden',
+            id="one cannot be evicted",
+        ),
+    ],
+)
+def test_where_preemption_is_not_asynchronous_a_group_waits_for_it(
+    faults: list[Fault], evicted: list[str], error: str
+) -> None:
+    async def main() -> None:
+        stage = await staged(FIRST, LAST, gates="SchedulerAsyncPreemption=false")
+        stage.faults += faults
+        group, found = own_group("train", 1), GroupNominated("", {}, (FIRST, LAST))
+        filtered = GroupFiltered(found)
+        made = await stage.scheduler.evictor.make_room_for_group(group, (HIGH,), found, filtered)
+        assert stage.book.evicted == evicted
+        assert made == (GroupFiltered(error=error) if error else filtered)
         assert len(stage.cluster.handle.evictions) == 0
 
     virtual_time.run(main())

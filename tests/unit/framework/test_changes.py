@@ -65,6 +65,12 @@ def sparing(*owners: str) -> Node:
             ["UPDATE_NODE_ALLOCATABLE", "UPDATE_NODE_LABEL"],
             id="two things at once",
         ),
+        pytest.param(
+            NODE.cordon().build(),
+            NODE.capacity(cpu="4").taint("x").build(),
+            ["UPDATE_NODE_TAINT", "UPDATE_NODE_ALLOCATABLE", "UPDATE_NODE_TAINT"],
+            id="it was uncordoned, grew, and has a taint: in this order",
+        ),
         pytest.param(NODE.build(), sparing("autoscaler"), ["UPDATE_NODE_PREEMPTION_POLICY"], id="its policy"),
     ],
 )

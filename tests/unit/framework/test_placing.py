@@ -54,6 +54,10 @@ def at(line: str) -> str:
 CLUMSY = 'raise RuntimeError("nothing to give back")'
 RAISED = at("raise RuntimeError(text)")
 EXITED = "SystemExit: 3" + at("raise SystemExit(int(text))")
+NO_SAY = (
+    'PreBindPreFlight PreFlighter returned "Unschedulable", which is unsupported. '
+    "It is supposed to return Success, Skip, or Error status"
+)
 JUNK = "its answer means nothing here: str 'junk'; return None to go on, or refuse(reason)"
 
 
@@ -133,7 +137,8 @@ def test_a_time_that_is_no_time_is_a_fault() -> None:
         pytest.param("ok", ["PreFlighter"], id="has something to do"),
         pytest.param("skip", [], id="has nothing to do"),
         pytest.param("raise x", fault("PreBindPreFlight", "PreFlighter", "x" + RAISED), id="raises"),
-        pytest.param("refuse no", Rejection(("no",), Code.ERROR, "PreFlighter"), id="refuses, which it may not"),
+        pytest.param("refuse no", Rejection((NO_SAY,), Code.ERROR, "PreFlighter"), id="refuses, which it may not"),
+        pytest.param("error x", fault("PreBindPreFlight", "PreFlighter", "x"), id="reports an error"),
         pytest.param("junk", fault("PreBindPreFlight", "PreFlighter", JUNK), id="talks nonsense"),
     ],
 )

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from stowplan.app.cluster import Cluster
-from stowplan.config.feature_gates import default_gates
+from stowplan.config.feature_gates import default_gates, parse
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change
 from stowplan.framework.contract import Awaited, Filter, FilterNode, Requeue
 from stowplan.framework.per_node import EachNodeFilter
-from stowplan.framework.profile import EVERYTHING, Profile, awaited_by
+from stowplan.framework.profile import Profile, awaited_by, awaited_by_default
 from stowplan.model.pod import Pod
 from stowplan.testing import make_pod
 
@@ -30,17 +30,62 @@ class Telling(FilterNode, Requeue):
         return (Awaited(changes.CSI_NODE, Action.ADD),)
 
 
-def test_a_plugin_that_does_not_say_awaits_everything() -> None:
-    assert awaited_by(Profile("p", filter=(Silent(),)))["Silent"] == EVERYTHING
+#: As kube-scheduler registers for those who do not say.
+BY_DEFAULT = [
+    "Pod",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "storage.k8s.io/CSINode",
+    "storage.k8s.io/CSIDriver",
+    "storage.k8s.io/CSIStorageCapacity",
+    "storage.k8s.io/StorageClass",
+    "resource.k8s.io/ResourceClaim",
+    "resource.k8s.io/DeviceClass",
+]
+
+
+class Listing(Silent):
+    lists = ("Node", "ResourceSlice", "ConfigMap")
+
+
+@pytest.mark.parametrize(
+    ("profile", "who", "resources"),
+    [
+        pytest.param(Profile("p", filter=(Silent(),)), "Silent", BY_DEFAULT, id="a plugin that does not say"),
+        pytest.param(
+            Profile("p", filter=(Listing(),)),
+            "Listing",
+            [*BY_DEFAULT, "resource.k8s.io/ResourceSlice", "ConfigMap"],
+            id="one that lists something",
+        ),
+        pytest.param(Profile("p"), "Extender", BY_DEFAULT, id="an extender"),
+        pytest.param(
+            Profile("p", gates=parse("GenericWorkload=true")),
+            "Extender",
+            [*BY_DEFAULT, "PodGroup"],
+            id="where groups are",
+        ),
+    ],
+)
+def test_who_does_not_say_is_taken_to_await_what_scheduling_looks_at(
+    profile: Profile, who: str, resources: list[str]
+) -> None:
+    awaited = awaited_by(profile)[who]
+    assert [one.resource for one in awaited] == resources
+    assert {(one.actions, one.hint) for one in awaited} == {(Action.ALL, None)}
+
+
+@pytest.mark.parametrize("resource", ["PodDisruptionBudget", "Namespace", "resource.k8s.io/ResourceSlice"])
+def test_a_change_of_anything_else_brings_no_pod_back_to_an_extender(resource: str) -> None:
+    change = Change(resource, Action.ADD)
+    awaited = awaited_by(Profile("p"))["Extender"]
+    assert not any(changes.is_covered(change, one.resource, one.actions) for one in awaited)
 
 
 def test_a_plugin_that_answers_for_one_node_is_asked_too() -> None:
     awaited = awaited_by(Profile("p", filter=(EachNodeFilter(Telling()),)))
     assert awaited["Telling"] == (Awaited(changes.CSI_NODE, Action.ADD),)
-
-
-def test_nobody_knows_what_an_extender_awaits() -> None:
-    assert awaited_by(Profile("p"))["Extender"] == EVERYTHING
 
 
 class Says(Filter, Requeue):
@@ -117,6 +162,6 @@ def test_the_end_of_a_pod_on_a_node_is_heard_of_with_the_plugins_hint(release: s
 
 def test_every_in_tree_plugin_that_can_reject_says_what_it_awaits() -> None:
     (profile,) = Cluster().profiles.values()
-    vague = [name for name, awaited in awaited_by(profile).items() if awaited == EVERYTHING]
+    vague = [name for name, awaited in awaited_by(profile).items() if awaited == awaited_by_default(profile.gates)]
     # A bind that fails is not a matter of room, and nothing in particular helps.
     assert sorted(vague) == ["DefaultBinder", "Extender"]

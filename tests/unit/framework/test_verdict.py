@@ -52,6 +52,11 @@ def verdict(
             "0/2 nodes are available: no such claim, really.",
             id="a pod that was refused as a whole",
         ),
+        pytest.param(
+            verdict(None, None, pre_filter=Rejection(())),
+            "0/2 nodes are available:",
+            id="a pod that was refused as a whole without a word",
+        ),
     ],
 )
 def test_the_sentence_that_users_see(found: Verdict, sentence: str) -> None:

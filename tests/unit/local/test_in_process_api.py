@@ -120,8 +120,9 @@ class Others:
     async def update_status(self, pod: Pod, condition: Condition | None, nominated_node_name: str | None) -> None:
         self.asked.append(f"update {pod.name}")
 
-    async def evict(self, victim: Pod, condition: Condition) -> None:
+    async def evict(self, victim: Pod, condition: Condition) -> bool:
         self.asked.append(f"evict {victim.name}")
+        return True
 
     async def update_group_status(self, group: PodGroup, condition: Condition) -> None:
         self.asked.append(f"update group {group.name}")

@@ -12,7 +12,7 @@ def make_state() -> tuple[Cache, SchedulingQueue]:
     cache = Cache()
     cache.add_node(make_node("n1").capacity(cpu="4").build())
     cache.assume(make_pod("placed").requests(cpu="1").build(), "n1")
-    queue = SchedulingQueue(QueueRules(lambda pod: None, lambda pod, queued_at_ns: queued_at_ns), {})
+    queue = SchedulingQueue(QueueRules(lambda pod, gated_by: None, lambda pod, queued_at_ns: queued_at_ns), {})
     queue.add(make_pod("waiting").build(), 1)
     return cache, queue
 

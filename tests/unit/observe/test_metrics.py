@@ -260,8 +260,8 @@ def test_placements_are_counted_and_those_gone_through_by_whether_the_group_fits
 def test_narrowed_changes_are_counted_by_plugin() -> None:
     metrics = Metrics(Clock())
     names = Awaited(changes.NODE, Action.ADD, None, lambda old, new: lambda pod: False)
-    rules, limits = QueueRules(lambda pod: None, lambda pod, queued_at_ns: queued_at_ns), QueueLimits(narrows=True)
-    queue = SchedulingQueue(rules, {"default-scheduler": {"Naming": (names,)}}, limits)
+    rules = QueueRules(lambda pod, gated_by: None, lambda pod, queued_at_ns: queued_at_ns)
+    queue = SchedulingQueue(rules, {"default-scheduler": {"Naming": (names,)}}, QueueLimits(narrows=True))
     metrics.watch(queue, Cache())
     queue.on_change(ObjectChange(changes.NODE_ADD, None, make_node("n").build()), 1)
     line = 'scheduler_pre_queueing_hint_evaluations_total{plugin="Naming",result="narrowed"}'
@@ -433,7 +433,7 @@ def test_only_searches_for_victims_count_as_preemption_attempts() -> None:
 
 
 def make_queue() -> SchedulingQueue:
-    def gate(pod: Pod) -> Rejection | None:
+    def gate(pod: Pod, gated_by: str) -> Rejection | None:
         return Rejection(("gated",), Code.UNSCHEDULABLE, "SchedulingGates") if pod.name == "gated" else None
 
     return SchedulingQueue(QueueRules(gate, lambda pod, queued_at_ns: queued_at_ns), {})

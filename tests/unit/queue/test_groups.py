@@ -75,7 +75,7 @@ class GroupRoom:
         self.queue.flush_backoff(at * SECOND)
         validate_queue(self.queue)
 
-    def _gate(self, pod: Pod) -> Rejection | None:
+    def _gate(self, pod: Pod, _gated_by: str) -> Rejection | None:
         return Rejection(("shut",), plugin="Gate") if pod.name in self.shut else None
 
     @staticmethod
@@ -93,6 +93,22 @@ def room(*found: Any, has_trees: bool = False) -> GroupRoom:
 
 
 # Where pods wait
+
+
+def test_pods_of_a_group_that_a_flush_lets_in_are_tried_because_of_it() -> None:
+    waiting = room(own_group("train", 2))
+    waiting.shut.add("train-1")
+    waiting.put(*own_members("train", 2))
+    waiting.shut.clear()
+    waiting.queue.flush_unschedulable(301 * SECOND)
+    assert waiting.pop(301) == ["train-0", "train-1"]
+    assert waiting.taken is not None
+    assert waiting.taken.group is not None
+    assert [member.was_flushed for member in waiting.taken.group.members] == [True, True]
+    waiting.give_back(at=302)
+    waiting.flush(at=320)
+    assert waiting.pop(320) == ["train-0", "train-1"]
+    assert not waiting.taken.was_flushed
 
 
 def test_pods_of_an_unknown_group_are_incomplete_and_nobody_takes_them() -> None:

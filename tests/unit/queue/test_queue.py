@@ -6,10 +6,13 @@ import pytest
 
 from stowplan.framework import changes
 from stowplan.framework.changes import Action, Change, ObjectChange
-from stowplan.queue.places import QueueLimits
-from stowplan.queue.queue import QueueError
+from stowplan.framework.verdict import Rejection
+from stowplan.model.pod import Pod
+from stowplan.plugins.queuesort import PrioritySort
+from stowplan.queue.places import QueueLimits, QueueRules
+from stowplan.queue.queue import QueueError, SchedulingQueue
 from stowplan.testing import make_node, make_pod
-from tests.unit.queue.waiting_room import NODE_ADDED, WaitingRoom, ns, pod, relabelled
+from tests.unit.queue.waiting_room import AWAITED, NODE_ADDED, WaitingRoom, ns, pod, relabelled
 
 # Order
 
@@ -223,6 +226,17 @@ def test_an_update_in_flight_is_kept_for_later() -> None:
     assert entry.pod == pod("p")
     room.give_back("p", rejected_by=["Gate"])
     assert room.places == {"p": "backoff"}
+    assert entry.pod == relabelled(pod("p"))
+
+
+def test_an_update_of_a_pod_that_has_a_node_is_kept_but_brings_it_back_no_sooner() -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    room.pop()
+    room.queue.update_in_flight(relabelled(pod("p")))
+    entry = room.taken["p"]
+    room.give_back("p", rejected_by=["Gate"])
+    assert room.places == {"p": "unschedulable"}
     assert entry.pod == relabelled(pod("p"))
 
 
@@ -465,6 +479,57 @@ def test_a_gated_pod_is_looked_at_again_only_after_another_five_minutes() -> Non
     assert room.places == {"p": "gated"}
     room.flush_unschedulable(602)
     assert room.places == {"p": "active"}
+
+
+@pytest.mark.parametrize(
+    ("gates", "counts"),
+    [
+        pytest.param((False, False), True, id="no gate is in its way"),
+        pytest.param((True, False), True, id="its gate opens with the flush"),
+        pytest.param((True, True), False, id="its gate stays shut, and opens later"),
+        pytest.param((False, True), False, id="its gate shuts, and opens later"),
+    ],
+)
+def test_a_pod_is_tried_after_a_flush_only_if_the_flush_let_it_in(gates: tuple[bool, bool], counts: bool) -> None:
+    room = WaitingRoom()
+    room.add(pod("p"))
+    assert room.pop() == "p"
+    was_shut, is_shut = gates
+    room.give_back("p", 0, ["Picky", "Gate"])
+    if was_shut:
+        room.shut.add("p")
+        room.activate(pod("p"))
+    room.shut = {"p"} if is_shut else set()
+    room.flush_unschedulable(301)
+    room.shut.clear()
+    room.update(pod("p"), relabelled(pod("p")), 302)
+    assert room.pop(302) == "p"
+    assert room.taken["p"].was_flushed is counts
+
+
+def test_a_pod_that_was_refused_since_the_flush_is_not_tried_because_of_it() -> None:
+    room = WaitingRoom()
+    room.refuse(pod("p"), "Roomy")
+    room.flush_unschedulable(301)
+    assert room.pop(301) == "p"
+    assert room.taken["p"].was_flushed
+    room.give_back("p", 301, ["Roomy"])
+    room.happens(at=400)
+    assert room.pop(400) == "p"
+    assert not room.taken["p"].was_flushed
+
+
+def test_who_gates_a_pod_is_asked_again_before_others() -> None:
+    asked: list[str] = []
+
+    def gate(_: Pod, gated_by: str) -> Rejection:
+        asked.append(gated_by)
+        return Rejection(("shut",), plugin="Gate")
+
+    queue = SchedulingQueue(QueueRules(gate, PrioritySort().sort_key), {"default-scheduler": AWAITED})
+    queue.add(pod("p"), 0)
+    queue.activate([pod("p")], 1)
+    assert asked == ["", "Gate"]
 
 
 def test_all_are_tried_again_when_others_have_a_say() -> None:

@@ -108,7 +108,7 @@ class WaitingRoom:
     def active(self) -> list[str]:
         return [entry.pod.name for entry in contents(self.queue)[Place.ACTIVE]]
 
-    def _gate(self, pod: Pod) -> Rejection | None:
+    def _gate(self, pod: Pod, _gated_by: str) -> Rejection | None:
         return Rejection(("shut",), Code.UNRESOLVABLE, "Gate") if pod.name in self.shut else None
 
     def _step(self, act: Callable[[], Any]) -> None:

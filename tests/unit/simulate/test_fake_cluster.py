@@ -145,7 +145,7 @@ def test_an_evicted_pod_goes(grace: float, at_once: list[bool], later: list[bool
 def test_evicting_who_is_gone_is_no_fault() -> None:
     async def main() -> None:
         book = FakeCluster()
-        await book.evict(POD, EVICTED)
+        assert not await book.evict(POD, EVICTED)
         assert book.evicted == []
 
     run(main)

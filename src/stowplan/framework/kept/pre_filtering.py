@@ -38,7 +38,7 @@ class PreFiltering:
         self._handles_resizes = profile.handles_resizes
         self._plugins = profile.pre_filter
         self._watch = AnswerWatch(reads, profile.stopwatch)
-        # As many as plugins were asked: all, or up to the first that refused the pod, or left no node.
+        # As many as plugins were asked: all, or up to the first that refused the pod for good, or left no node.
         self._answers: list[Any] = []
         self._is_new = True
 
@@ -63,17 +63,22 @@ class PreFiltering:
         for index in stale:
             plugin, before = self._plugins[index], self._answers[index]
             now = self._answers[index] = self._put(pod, nodes, index)
-            if isinstance(now, Rejection):
+            if _is_final(now):
                 del self._answers[index + 1 :]
                 return None
-            if now is not before:
+            if isinstance(now, Rejection):
+                is_more = True
+            elif now is not before:
                 is_more = is_more or isinstance(now, NO_STATE) or isinstance(before, NO_STATE)
                 self.states[plugin.name] = now
                 restated.append(plugin.name)
         return None if is_more else restated
 
     def _ask(self, pod: Pod, nodes: Nodes, stale: Collection[int]) -> None:
-        """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod or its nodes."""
+        """Ask every plugin whose answer does not hold, in order, up to the first that refuses the pod or its nodes.
+
+        One that evictions may help ends nothing: what others say may be worse, and preemption needs what they prepare.
+        """
         left: frozenset[str] | None = None
         answers = self._answers
         for index in range(len(self._plugins)):
@@ -84,7 +89,7 @@ class PreFiltering:
             answer = answers[index]
             if isinstance(answer, Narrowed):
                 left = answer.names if left is None else left & answer.names
-            if isinstance(answer, Rejection) or (left is not None and not left):
+            if _is_final(answer) or (left is not None and not left):
                 del answers[index + 1 :]
                 return
 
@@ -119,6 +124,10 @@ class PreFiltering:
         self.skipped, self.prepared = frozenset(skipped), frozenset(prepared)
         self.narrowed = frozenset.intersection(*narrowings.values()) if narrowings else None
         self.narrowed_by = tuple(narrowings)
+
+
+def _is_final(answer: Any) -> bool:
+    return isinstance(answer, Rejection) and answer.code is not Code.UNSCHEDULABLE
 
 
 def _contradiction(plugins: list[str]) -> Rejection:

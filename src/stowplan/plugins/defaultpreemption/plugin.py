@@ -178,6 +178,9 @@ class DefaultPreemption(PreEnqueue, PostFilter, PodGroupPostFilter, Requeue):
         return self._nominated(found.best())
 
     def events(self) -> tuple[Awaited, ...]:
+        if not self._handle.feature_gates.enabled("SchedulerAsyncPreemption"):
+            # Nobody is gated who waits for victims: the attempt does.
+            return ()
         # A pod gone is when to look again whether the pod may be tried; whether it is worth it is for others to say.
         return (Awaited(changes.ASSIGNED_POD, Action.DELETE, lambda pod, old, new: False),)
 

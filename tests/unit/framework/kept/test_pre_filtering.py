@@ -135,6 +135,41 @@ def test_after_a_refusal_nobody_else_is_asked() -> None:
     assert second.asked == 0
 
 
+MAYBE = refuse("not now", unresolvable=False)
+
+
+@pytest.mark.parametrize(
+    ("answers", "sentence", "plugins"),
+    [
+        pytest.param((MAYBE, "state"), "not now", {"First"}, id="the others have nothing against it"),
+        pytest.param((MAYBE, refuse("later", unresolvable=False)), "later", {"Second"}, id="the last of several"),
+        pytest.param((MAYBE, refuse("never")), "never", {"Second"}, id="one that is for good"),
+        pytest.param((MAYBE, Narrowed(frozenset("a"))), "not now", {"First", "Second"}, id="and who narrowed"),
+        pytest.param(
+            (MAYBE, Narrowed(frozenset())), "node(s) didn't satisfy plugin Second", {"Second"}, id="no node is left"
+        ),
+    ],
+)
+def test_a_refusal_that_evictions_may_help_ends_nothing(
+    answers: tuple[Any, ...], sentence: str, plugins: set[str]
+) -> None:
+    first, second = (cls(partial(_say, answer)) for cls, answer in zip((First, Second), answers, strict=True))
+    verdict = Stand(nodes("a", "b"), first, second).verdict(POD)
+    assert verdict.fit_error() == f"0/2 nodes are available: {sentence}."
+    assert verdict.unschedulable_plugins() == plugins
+    assert second.asked == 1
+
+
+def test_a_refusal_that_comes_and_goes_is_found_with_kept_answers_too() -> None:
+    first = First(lambda nodes: MAYBE if nodes.requested.any() else None)
+    stand = Stand(nodes("a", "b"), first, Second(lambda nodes: None), Third(only("b")))
+    for _ in range(2):
+        assert stand.verdict(POD).feasible.tolist() == [False, True]
+        stand.cache.add_pod(make_pod("other").on("a").build())
+        assert stand.verdict(POD).pre_filter == Rejection(("not now",), Code.UNSCHEDULABLE, "First")
+        stand.cache.remove_pod(make_pod("other").build())
+
+
 def test_a_plugin_is_asked_again_only_if_what_it_read_has_changed() -> None:
     reader, blind = First(lambda nodes: [] if nodes.requested.any() else None), Second(lambda nodes: None)
     stand = Stand(nodes("a"), reader, blind)
@@ -180,6 +215,11 @@ def test_an_answer_of_another_kind_takes_the_place_of_the_old_one() -> None:
     [
         pytest.param(("first", SKIP, "third"), {"First", "Second", "Third"}, id="all of them"),
         pytest.param(("first", refuse("no"), "third"), {"First", "Second"}, id="up to the first that refuses"),
+        pytest.param(
+            ("first", refuse("no", unresolvable=False), "third"),
+            {"First", "Second", "Third"},
+            id="all of them, if evictions may help",
+        ),
         pytest.param(
             (Narrowed(frozenset("a")), Narrowed(frozenset("b")), "third"),
             {"First", "Second"},

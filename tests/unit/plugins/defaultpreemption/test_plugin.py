@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from stowplan.app.cluster import Cluster
-from stowplan.framework.contract import Nominated, Preemption
+from stowplan.config.feature_gates import DEFAULT_GATES, FeatureGates, parse
+from stowplan.framework.contract import Nominated, Preemption, Requeue
 from stowplan.framework.post_filter import settled
 from stowplan.framework.verdict import Code, Rejection
 from tests.known_plugins import from_mapping
@@ -86,3 +87,16 @@ def test_where_extenders_have_a_say_candidates_are_proposed_and_settled_by_those
     assert only_b is not None
     assert only_b.node_name == "b"
     assert settled(made, []).message == "preemption: no candidate node for preemption"
+
+
+@pytest.mark.parametrize(
+    ("gates", "awaited"),
+    [
+        pytest.param(DEFAULT_GATES, ["AssignedPod"], id="a pod is gated until its victims go"),
+        pytest.param(parse("SchedulerAsyncPreemption=false"), [], id="an attempt that waits for that gates nobody"),
+    ],
+)
+def test_what_it_awaits(gates: FeatureGates, awaited: list[str]) -> None:
+    (plugin,) = Cluster(feature_gates=gates).profiles["default-scheduler"].post_filter[-1:]
+    assert isinstance(plugin, Requeue)
+    assert [one.resource for one in plugin.events()] == awaited
