@@ -7,6 +7,7 @@ import pytest
 from stowplan.config.declarations import Declarations, PluginDeclaration
 from stowplan.config.errors import ConfigError
 from stowplan.model.duration import of_seconds
+from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
 from stowplan.plugins.noderesources.arguments import NodeResourcesFitArgs
 from tests.known_plugins import KNOWN, from_mapping
 from tests.unit.config.writing import document, with_plugins
@@ -55,6 +56,46 @@ def test_one_queue_serves_profiles_that_sort_it_through_multi_point() -> None:
     assert construct_message(config, known) == (
         'initializing profiles: different queue sort plugins for profile "b": "Mine", first: "PrioritySort"'
     )
+
+
+def test_the_first_profile_with_a_fault_is_told() -> None:
+    sorting = {"multiPoint": {"disabled": [{"name": "PrioritySort"}], "enabled": [{"name": "Mine"}]}}
+    unknown = {"schedulerName": "c", "plugins": {"filter": {"enabled": [{"name": "Nope"}]}}}
+    config = document(profiles=[{"schedulerName": "a"}, {"schedulerName": "b", "plugins": sorting}, unknown])
+    known = {**KNOWN, "Mine": PluginDeclaration("Mine", frozenset({"queue_sort"}))}
+    assert 'different queue sort plugins for profile "b"' in construct_message(config, known)
+
+
+def test_one_plugin_makes_placements() -> None:
+    config = with_plugins(multiPoint={"enabled": [{"name": "Mine"}, {"name": "Yours"}]})
+    known = {
+        **KNOWN,
+        **{name: PluginDeclaration(name, frozenset({"placement_generate"})) for name in ("Mine", "Yours")},
+    }
+    assert construct_message(config, known) == (
+        "initializing profiles: creating profile for scheduler name a:"
+        ' at most one placement generate plugin is allowed for profile with scheduler name "a"'
+    )
+
+
+ONLY_FOR_GROUPS = {
+    "multiPoint": {"disabled": [{"name": "*"}], "enabled": [{"name": "PrioritySort"}, {"name": "DefaultBinder"}]},
+    "podGroupPostFilter": {"enabled": [{"name": "DefaultPreemption"}]},
+}
+
+
+def test_a_plugin_that_only_groups_have_gets_no_default_arguments() -> None:
+    assert construct_message(with_plugins(**ONLY_FOR_GROUPS)) == (
+        "initializing profiles: creating profile for scheduler name a:"
+        ' initializing plugin "DefaultPreemption": got args of type <nil>, want *DefaultPreemptionArgs'
+    )
+
+
+def test_a_plugin_that_only_groups_have_takes_arguments() -> None:
+    config = with_plugins(**ONLY_FOR_GROUPS)
+    config["profiles"][0]["pluginConfig"] = [{"name": "DefaultPreemption"}]
+    [profile] = from_mapping(config).profiles
+    assert profile.plugin_config == {"DefaultPreemption": DefaultPreemptionArgs(10, 100)}
 
 
 def test_a_plugin_from_elsewhere_is_known_when_it_is_named() -> None:
