@@ -261,12 +261,16 @@ DEFAULT_GATES: Final = default_gates(releases.DEFAULT)
 
 def parse(*texts: str, release: str = releases.DEFAULT, compatible_with: str = "") -> FeatureGates:
     """Read texts such as `A=true,B=false`, each the value of one flag; of several values for a gate the last counts."""
-    asked: dict[str, bool] = {}
-    for text in texts:
-        for piece in filter(None, text.split(",")):
-            name, value = _read(piece)
-            asked[name] = value
-    return with_settings(asked, release, compatible_with)
+    pieces = [_component(piece) for text in texts for piece in text.split(",")]
+    components = {component for component, own in pieces if own}
+    if components >= {"", _COMPONENT}:
+        problem = "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
+        raise FeatureGateError(problem)
+    for component, own in pieces:
+        if component not in ("", _COMPONENT):
+            name = own.partition("=")[0].strip()
+            raise FeatureGateError(f"component not registered: {component}; write {_COMPONENT}:{name} or just {name}")
+    return with_settings(dict(_read(own) for _, own in pieces if own), release, compatible_with)
 
 
 def with_settings(
@@ -307,13 +311,14 @@ def without_effect(gates: FeatureGates) -> str:
     return f"--feature-gates: {', '.join(changed)} {verb} no effect: nothing here depends on {them}"
 
 
+def _component(piece: str) -> tuple[str, str]:
+    """Part `kube:Name=true`; what is before the colon is empty if there is none."""
+    component, colon, own = piece.partition(":")
+    return (component.strip(), own.strip()) if colon else ("", component.strip())
+
+
 def _read(piece: str) -> tuple[str, bool]:
     name, equals, value = (part.strip() for part in piece.partition("="))
-    component, colon, own = name.partition(":")
-    if colon:
-        if component != _COMPONENT:
-            raise FeatureGateError(f"component not registered: {component}; write {_COMPONENT}:{own} or just {own}")
-        name = own
     if not equals:
         raise FeatureGateError(f"missing bool value for {name}; write {name}=true or {name}=false")
     if value not in _BOOLS:

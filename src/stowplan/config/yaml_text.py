@@ -17,6 +17,7 @@ import yaml
 
 from stowplan.config.document import Json, JsonObject, Number, number_text
 from stowplan.config.errors import ConfigError
+from stowplan.model import go_numbers
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = "plain"
@@ -27,11 +28,7 @@ _BOOLS = {
 _NULLS = ("", "~", "null", "Null", "NULL")
 _NO_NUMBERS = (".nan", ".inf", "+.inf", "-.inf")
 _SPELLINGS = ("nan", "NaN", "NAN", "inf", "Inf", "INF")
-_INT = re.compile(r"[-+]?(?:0[bB][01]+|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[0-7]*|[1-9][0-9]*)")
 _GROUPING = re.compile("(?<=[0-9])_(?=[0-9])")
-_OCTAL = re.compile(r"[-+]?0[0-7]+")
-# No whole number of 64 bits is longer, whatever its base.
-_LONGEST_INT = 80
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 # An alias may repeat a large part of the text; past this many values something is wrong.
 _MOST_VALUES = 200_000
@@ -191,9 +188,9 @@ def _resolve(text: str) -> Json:
 
 
 def _int(text: str) -> int | None:
-    """Return a whole number of at most 64 bits, in any of Go's spellings."""
-    if len(text) > _LONGEST_INT or not _INT.fullmatch(text):
+    """Return a whole number of at most 64 bits."""
+    value = go_numbers.whole(text)
+    if value is None:
         return None
-    value = int(text, 8 if _OCTAL.fullmatch(text) else 0)
     most = 2**63 if text[0] in "+-" else 2**64
     return value if -(2**63) <= value < most else None

@@ -41,6 +41,7 @@ from tools.generate_plugin_manual import PAGE_OF_GATES, with_gates
             ["VolumeLimitScaling=true", "VolumeLimitScaling=false"], {"VolumeLimitScaling": False}, id="the last counts"
         ),
         pytest.param([" VolumeLimitScaling = T ,,"], {"VolumeLimitScaling": True}, id="blanks and empty pieces"),
+        pytest.param([" ", ":VolumeLimitScaling=1"], {"VolumeLimitScaling": True}, id="nothing, and no component"),
         pytest.param(["kube:VolumeLimitScaling=1"], {"VolumeLimitScaling": True}, id="the component spelled out"),
         pytest.param(["DRAAdminAccess=true"], {"DRAAdminAccess": True}, id="a locked one as it is"),
         pytest.param(["DRADeviceTaintRules=false"], {"DRADeviceTaintRules": False}, id="stable, but not locked"),
@@ -96,6 +97,11 @@ def test_gates_are_switched(texts: list[str], is_on: dict[str, bool]) -> None:
             "VolumeLimitScaling=maybe",
             'invalid value of VolumeLimitScaling=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax; write',
             id="a value that is no truth",
+        ),
+        pytest.param(
+            "kube:AllBeta=true,AllAlpha=true",
+            "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use",
+            id="the component spelled out for some",
         ),
         pytest.param("etcd:A=true", "component not registered: etcd; write kube:A or just A", id="another component"),
         pytest.param(
