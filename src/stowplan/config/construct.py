@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from stowplan.config import legacy
 from stowplan.config.declarations import POINTS, Arguments, Declarations, PluginArgs, args_type_of, plugin_type
 from stowplan.config.defaults import ALL
-from stowplan.config.errors import ConfigError, suggestion
+from stowplan.config.errors import ConfigError, child, suggestion
+from stowplan.config.extender_tls import problem_with
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration, ExtenderConfig, KubeSchedulerProfile
 from stowplan.model.duration import of_seconds
@@ -39,8 +40,8 @@ def construct(config: Configuration, known: Declarations, gates: FeatureGates) -
 
 
 def _with_extenders(config: Configuration, known: Declarations) -> Configuration:
-    for extender in config.extenders:
-        _check_tls(extender)
+    for index, extender in enumerate(config.extenders):
+        _check_tls(f"extenders[{index}].tlsConfig", extender)
     extenders = tuple(
         replace(extender, http_timeout=extender.http_timeout or _EXTENDER_TIMEOUT) for extender in config.extenders
     )
@@ -57,11 +58,11 @@ def _with_extenders(config: Configuration, known: Declarations) -> Configuration
     return replace(config, extenders=extenders, profiles=profiles)
 
 
-def _check_tls(extender: ExtenderConfig) -> None:
-    tls = extender.tls_config
-    if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
-        why = "specifying a root certificates file with the insecure flag is not allowed"
-        raise ConfigError("construct", f"couldn't build extenders: {why}")
+def _check_tls(path: str, extender: ExtenderConfig) -> None:
+    problem = problem_with(extender.tls_config) if extender.tls_config is not None else None
+    if problem is not None:
+        where = child(path, problem.field) if problem.field else path
+        raise ConfigError("construct", f"couldn't build extenders: {problem.text}", where)
 
 
 def _ignoring(

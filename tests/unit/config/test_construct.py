@@ -1,5 +1,6 @@
 """Profiles and extenders must go together with the plugins that exist."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -47,6 +48,75 @@ def test_an_extender_is_either_trusted_blindly_or_by_a_certificate() -> None:
     assert construct_message(document(extenders=[{"tlsConfig": tls}])) == (
         "couldn't build extenders: specifying a root certificates file with the insecure flag is not allowed"
     )
+
+
+def pem(*types: str) -> str:
+    blocks = (f"-----BEGIN {each}-----\nMAMCAQU=\n-----END {each}-----\n" for each in types)
+    return base64.b64encode("".join(blocks).encode()).decode()
+
+
+NO_PEM = base64.b64encode(b"foo").decode()
+
+
+@pytest.mark.parametrize(
+    ("tls", "field", "problem"),
+    [
+        pytest.param(
+            {"caData": NO_PEM},
+            "caData",
+            "unable to load root certificates: unable to parse bytes as PEM block",
+            id="an authority that is no PEM",
+        ),
+        pytest.param(
+            {"caData": pem("PRIVATE KEY")},
+            "caData",
+            "unable to load root certificates: no valid certificate authority data seen",
+            id="a key for an authority",
+        ),
+        pytest.param(
+            {"certData": NO_PEM, "keyData": NO_PEM},
+            "certData",
+            "tls: failed to find any PEM data in certificate input",
+            id="a certificate that is no PEM",
+        ),
+        pytest.param(
+            {"certData": pem("RSA PRIVATE KEY"), "keyData": pem("CERTIFICATE")},
+            "certData",
+            "tls: failed to find certificate PEM data in certificate input, but did find a private key;"
+            " PEM inputs may have been switched",
+            id="certificate and key the wrong way round",
+        ),
+        pytest.param(
+            {"certData": pem("A", "B"), "keyData": NO_PEM},
+            "certData",
+            'tls: failed to find "CERTIFICATE" PEM block in certificate input after skipping PEM blocks of the'
+            " following types: [A B]",
+            id="other things for a certificate",
+        ),
+        pytest.param(
+            {"certData": pem("CERTIFICATE"), "keyData": NO_PEM},
+            "keyData",
+            "tls: failed to find any PEM data in key input",
+            id="a key that is no PEM",
+        ),
+        pytest.param(
+            {"certData": pem("CERTIFICATE"), "keyData": pem("CERTIFICATE")},
+            "keyData",
+            "tls: found a certificate rather than a key in the PEM for the private key",
+            id="a certificate for a key",
+        ),
+    ],
+)
+def test_certificates_in_a_configuration_are_certificates(tls: dict[str, Any], field: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(document(extenders=[{"tlsConfig": tls}]))
+    assert (caught.value.stage, caught.value.message) == ("construct", f"couldn't build extenders: {problem}")
+    assert caught.value.field == f"extenders[0].tlsConfig.{field}"
+
+
+def test_a_certificate_without_its_key_is_not_looked_at() -> None:
+    [extender] = from_mapping(document(extenders=[{"tlsConfig": {"certData": NO_PEM}}])).extenders
+    assert extender.tls_config is not None
 
 
 def test_one_queue_serves_profiles_that_sort_it_through_multi_point() -> None:
