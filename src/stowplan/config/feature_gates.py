@@ -307,7 +307,7 @@ def _remedy(name: str, release: str) -> str:
     gate = EVERY_GATE.get(name)
     if gate is None:
         known = (*_ALL_OF, *stages_of(release))
-        return suggestion(name, known, instead=[one for one in known if one not in OTHER_GATES])
+        return suggestion(name, [one for one in known if one not in OTHER_GATES], beside=OTHER_GATES)
     if not gate.removed_in:
         return f"it is there from {next(iter(gate.stages))} on, and this is {release}"
     instead = f"part of {gate.part_of}" if gate.part_of else "always on"

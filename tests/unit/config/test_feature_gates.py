@@ -94,6 +94,11 @@ def test_gates_are_switched(texts: list[str], is_on: dict[str, bool]) -> None:
             "unrecognized feature gate: dradevicetaint; did you mean DRADeviceTaints or DRADeviceTaintRules?",
             id="several that are near",
         ),
+        pytest.param(
+            "ContextualLoging=true",
+            "unrecognized feature gate: ContextualLoging; did you mean ContextualLogging?",
+            id="a typo in a gate of another component",
+        ),
         pytest.param("VolumeLimitScaling", "missing bool value for VolumeLimitScaling; write", id="no value"),
         pytest.param(
             "VolumeLimitScaling=maybe",
