@@ -18,7 +18,8 @@ from stowplan.app.cluster import Cluster
 from stowplan.config import schema
 from stowplan.config.declarations import camel
 from stowplan.config.defaults import complete
-from stowplan.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates, Gate
+from stowplan.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
+from stowplan.config.gate import Gate
 from stowplan.config.load import to_external
 from stowplan.config.releases import CHANGES, RELEASES
 from stowplan.config.types import Configuration

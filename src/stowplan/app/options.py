@@ -27,14 +27,25 @@ T = TypeVar("T")
 
 #: How a value is written; the words are those of the help.
 Kind: TypeAlias = Literal[
-    "string", "bool", "int", "float", "duration", "ip", "strings", "metricLabels", "featureGates", "version"
+    "string",
+    "bool",
+    "int",
+    "int32",
+    "Level",
+    "float32",
+    "duration",
+    "ip",
+    "strings",
+    "metricLabels",
+    "featureGates",
+    "version",
 ]
 #: How values of a type are written, unless a flag says otherwise.
 _KINDS: Final[dict[type, Kind]] = {
     str: "string",
     bool: "bool",
     int: "int",
-    float: "float",
+    float: "float32",
     tuple: "strings",
     Duration: "duration",
     FeatureGates: "featureGates",
@@ -117,7 +128,7 @@ class RunOptions:
 
     # Deprecated
     contention_profiling: bool = _flag(True, "Profile blocking; ignored with --config.", "Python has no such profile")
-    kube_api_burst: int = _flag(100, "Burst of requests to the API server; ignored with --config.")
+    kube_api_burst: int = _flag(100, "Burst of requests to the API server; ignored with --config.", kind="int32")
     kube_api_content_type: str = _flag(
         "application/vnd.kubernetes.protobuf", "Content type of bindings; ignored with --config."
     )
@@ -167,7 +178,7 @@ class RunOptions:
     log_text_info_buffer_size: str = _flag("0", "Buffer for text lines.", _UNBUFFERED)
     log_text_split_stream: bool = _flag(False, "Text: errors to the error stream, the rest to the standard output.")
     logging_format: str = _flag("text", "text or json.")
-    v: int = _flag(0, "Verbosity of the log.", shorthand="v")
+    v: int = _flag(0, "Verbosity of the log.", kind="Level", shorthand="v")
     vmodule: tuple[str, ...] = _flag((), "Verbosity by file, such as queue=5,intake=4.")
 
     # Global

@@ -21,7 +21,7 @@ from stowplan.bench.scheduler import VirtualScheduler
 from stowplan.bench.virtual_api import VirtualApi
 from stowplan.bench.workloads import Selected
 from stowplan.config.errors import ConfigError
-from stowplan.config.feature_gates import GATES, FeatureGateError, FeatureGates, stages_of, with_settings
+from stowplan.config.feature_gates import EVERY_GATE, FeatureGateError, FeatureGates, stages_of, with_settings
 from stowplan.config.types import Configuration
 from stowplan.framework.registry import RegistryError
 
@@ -173,6 +173,6 @@ def gates_of(selected: Selected, given: FeatureGates, notes: list[str]) -> Featu
             settings[name] = is_on
         elif not is_on:
             notes.append(f"{name} cannot be switched off in {given.release}, and is on")
-        elif stage is None and name not in GATES:
+        elif stage is None and name not in EVERY_GATE:
             notes.append(f"{name} is not known here; if {given.release} has it, it makes no difference")
     return with_settings(settings, given.release)

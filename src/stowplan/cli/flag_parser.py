@@ -5,18 +5,21 @@ Underscores in names count as dashes. What is wrong is told in kube-scheduler's 
 
 from __future__ import annotations
 
+import csv
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from stowplan.app.options import FLAGS, Kind, RunFlag, RunOptions, decide_like, release_asked_for
 from stowplan.config import feature_gates, releases
 from stowplan.config.feature_gates import FeatureGates
-from stowplan.model import duration
+from stowplan.model import duration, go_numbers
 from stowplan.model.duration import Duration
+from stowplan.model.label_syntax import quoted
 
 PROGRAM: Final = "kube-scheduler"
 FOLLOWED: Final = f"v{releases.RELEASES[releases.DEFAULT]}"
@@ -115,20 +118,20 @@ def _bool(text: str) -> bool:
     return _BOOLS[text]
 
 
-def _or_told(read: Callable[[str], Any], problem: str) -> Callable[[list[str]], Any]:
-    """Read the last value; what is wrong with it is said in Go's words, which end in the text."""
-
-    def value(texts: list[str]) -> Any:
-        try:
-            return read(texts[-1])
-        except ValueError:
-            raise ValueError(problem.format(texts[-1])) from None
-
-    return value
+def _ip(text: str) -> str:
+    """Read an address; one with a zone is none."""
+    with suppress(ValueError):
+        if "%" not in text:
+            return text and str(ipaddress.ip_address(text.strip()))
+    raise ValueError(f"failed to parse IP: {quoted(text)}")
 
 
 def _strings(texts: list[str]) -> tuple[str, ...]:
-    return tuple(piece for text in texts for piece in text.split(",") if piece)
+    """Read lists; a piece in quotes may have commas in it."""
+    try:
+        return tuple(piece for row in csv.reader(filter(None, texts), strict=True) for piece in row if piece)
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
 
 
 def _metric_labels(texts: list[str]) -> tuple[str, ...]:
@@ -157,10 +160,12 @@ def _last(read: Callable[[str], Any]) -> Callable[[list[str]], Any]:
 _READERS: Final[Mapping[Kind, Callable[[list[str]], Any]]] = {
     "string": _last(str),
     "bool": _last(_bool),
-    "int": _or_told(lambda text: int(text, 0), 'strconv.ParseInt: parsing "{}": invalid syntax'),
-    "float": _or_told(float, 'strconv.ParseFloat: parsing "{}": invalid syntax'),
+    "int": _last(go_numbers.parse_int),
+    "int32": _last(partial(go_numbers.parse_int, bits=32)),
+    "Level": _last(go_numbers.parse_uint31),
+    "float32": _last(go_numbers.parse_float32),
     "duration": _last(duration.parse),
-    "ip": _or_told(lambda text: text and str(ipaddress.ip_address(text.strip())), 'failed to parse IP: "{}"'),
+    "ip": _last(_ip),
     "strings": _strings,
     "metricLabels": _metric_labels,
     "version": _last(_version),

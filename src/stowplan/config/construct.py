@@ -9,9 +9,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from stowplan.config import legacy
-from stowplan.config.declarations import POINTS, Arguments, Declarations, PluginArgs, plugin_type
+from stowplan.config.declarations import POINTS, Arguments, Declarations, PluginArgs, args_type_of, plugin_type
 from stowplan.config.defaults import ALL
-from stowplan.config.errors import ConfigError, suggestion
+from stowplan.config.errors import ConfigError, child, suggestion
+from stowplan.config.extender_tls import problem_with
 from stowplan.config.feature_gates import FeatureGates
 from stowplan.config.types import Configuration, ExtenderConfig, KubeSchedulerProfile
 from stowplan.model.duration import of_seconds
@@ -29,17 +30,18 @@ Resolved = dict[str, tuple[tuple[str, int], ...]]
 def construct(config: Configuration, known: Declarations, gates: FeatureGates) -> Configuration:
     """Give the configuration as it will be in force with the known plugins, or raise ConfigError."""
     config = _with_extenders(config, known)
-    sorters: dict[str, tuple[str, Arguments]] = {}
+    first: tuple[str, Arguments] | None = None
     for profile in config.profiles:
-        sorters[profile.scheduler_name] = _check_profile(profile, known, gates)
-    _check_one_queue(sorters)
+        sorter = _check_profile(profile, known, gates)
+        first = first or sorter
+        _check_one_queue(profile.scheduler_name, sorter, first)
     profiles = tuple(_without_unused_arguments(profile, known) for profile in config.profiles)
     return replace(config, profiles=profiles)
 
 
 def _with_extenders(config: Configuration, known: Declarations) -> Configuration:
-    for extender in config.extenders:
-        _check_tls(extender)
+    for index, extender in enumerate(config.extenders):
+        _check_tls(f"extenders[{index}].tlsConfig", extender)
     extenders = tuple(
         replace(extender, http_timeout=extender.http_timeout or _EXTENDER_TIMEOUT) for extender in config.extenders
     )
@@ -56,11 +58,11 @@ def _with_extenders(config: Configuration, known: Declarations) -> Configuration
     return replace(config, extenders=extenders, profiles=profiles)
 
 
-def _check_tls(extender: ExtenderConfig) -> None:
-    tls = extender.tls_config
-    if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
-        why = "specifying a root certificates file with the insecure flag is not allowed"
-        raise ConfigError("construct", f"couldn't build extenders: {why}")
+def _check_tls(path: str, extender: ExtenderConfig) -> None:
+    problem = problem_with(extender.tls_config) if extender.tls_config is not None else None
+    if problem is not None:
+        where = child(path, problem.field) if problem.field else path
+        raise ConfigError("construct", f"couldn't build extenders: {problem.text}", where)
 
 
 def _ignoring(
@@ -80,25 +82,32 @@ def _ignoring(
 
 def _check_profile(profile: KubeSchedulerProfile, known: Declarations, gates: FeatureGates) -> tuple[str, Arguments]:
     """Check that a profile can be built; give its queue sort plugin and the arguments of that."""
-    enabled, arguments = profile.plugins.names(), profile.plugin_config
-    for name, args in arguments.items():
-        if name in enabled and isinstance(args, PluginArgs) and args.is_checked_when_made:
+    _check_arguments(profile, known, gates)
+    [(sorter, _)] = resolve(profile, known)["queue_sort"]
+    return sorter, profile.plugin_config.get(sorter)
+
+
+def _check_arguments(profile: KubeSchedulerProfile, known: Declarations, gates: FeatureGates) -> None:
+    """Check the arguments as the plugins do when they are made, which is before it is seen where they run."""
+    arguments = profile.plugin_config
+    for name in sorted(profile.plugins.names()):
+        args, wanted = arguments.get(name), args_type_of(name, known)
+        if wanted is not None and args is None:
+            problem = f'initializing plugin "{name}": got args of type <nil>, want *{wanted.__name__}'
+            raise profile_error(profile, problem, f"write {{name: {name}, args: {{}}}} under pluginConfig")
+        if isinstance(args, PluginArgs) and args.is_checked_when_made:
             faults = args.faults("", gates)
             if faults:
                 raise profile_error(profile, f'initializing plugin "{name}": {aggregate(tuple(faults))}')
-    [(sorter, _)] = resolve(profile, known)["queue_sort"]
-    return sorter, arguments.get(sorter)
 
 
-def _check_one_queue(sorters: dict[str, tuple[str, Arguments]]) -> None:
-    first, first_args = next(iter(sorters.values()))
-    for profile, (sorter, args) in sorters.items():
-        if sorter != first:
-            problem = f'different queue sort plugins for profile "{profile}": "{sorter}", first: "{first}"'
-            raise ConfigError("construct", f"initializing profiles: {problem}")
-        if args != first_args:
-            problem = f'different queue sort plugin args for profile "{profile}"'
-            raise ConfigError("construct", f"initializing profiles: {problem}")
+def _check_one_queue(profile: str, found: tuple[str, Arguments], first: tuple[str, Arguments]) -> None:
+    if found[0] != first[0]:
+        problem = f'different queue sort plugins for profile "{profile}": "{found[0]}", first: "{first[0]}"'
+        raise ConfigError("construct", f"initializing profiles: {problem}")
+    if found[1] != first[1]:
+        problem = f'different queue sort plugin args for profile "{profile}"'
+        raise ConfigError("construct", f"initializing profiles: {problem}")
 
 
 def _without_unused_arguments(profile: KubeSchedulerProfile, known: Declarations) -> KubeSchedulerProfile:
@@ -170,6 +179,8 @@ def _check_needed(profile: KubeSchedulerProfile, order: dict[str, list[str]]) ->
         )
     if not order["bind"]:
         raise profile_error(profile, f"at least one bind plugin is needed {of_profile}")
+    if len(order["placement_generate"]) > 1:
+        raise profile_error(profile, f"at most one placement generate plugin is allowed {of_profile}")
 
 
 def _weights(profile: KubeSchedulerProfile, point: str, known: Declarations) -> dict[str, int]:

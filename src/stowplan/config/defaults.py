@@ -101,13 +101,19 @@ def _arguments(
     """Default the arguments that are given, then add those of every other enabled plugin that takes any."""
     named = {each.get("name", ""): None for each in given}
     takers = {name for name, one in known.items() if one.args_type is not None}
-    absent = sorted((takers & plugins.names()) - named.keys())
+    absent = sorted((takers & plugins.names()) - named.keys() - _forgotten(plugins, known))
     written: list[tuple[str, Any]] = [(each.get("name", ""), each.get("args")) for each in given]
     written += [(name, {}) for name in absent]
     return tuple(
         PluginConfig(name, typed(args_type, args, gates) if (args_type := args_type_of(name, known)) else args)
         for name, args in written
     )
+
+
+def _forgotten(plugins: Plugins, known: Declarations) -> frozenset[str]:
+    """Name the default plugins that only this point lists: upstream has no default arguments for them."""
+    elsewhere = plugins.names(but_at="pod_group_post_filter")
+    return frozenset(name for name in plugins.names() - elsewhere if name in known and known[name].is_default)
 
 
 def _spelled_alike(config: Configuration) -> Configuration:

@@ -7,10 +7,14 @@ Numbers keep their spelling and objects their repeated members, because the stri
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from decimal import Decimal
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from stowplan.config.errors import ConfigError
+
+_NOT_FINITE: Final = {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}
 
 
 class Number(NamedTuple):
@@ -102,9 +106,11 @@ def _freeze(value: object) -> Json:
 
 
 def number_text(number: int | float) -> str:
-    """Spell a number as JSON does: whole ones without a point, up to a size."""
+    """Spell a number as Go's JSON does: with as few digits as tell it apart, and an exponent if it is long."""
     if isinstance(number, int):
         return str(number)
-    if number != number or number in (float("inf"), float("-inf")):
-        raise ConfigError("decode", f"json: unsupported value: {number}")
-    return str(int(number)) if number.is_integer() and abs(number) < 1e21 else repr(number)
+    if not math.isfinite(number):
+        raise ConfigError("decode", f"json: unsupported value: {_NOT_FINITE[str(number)]}")
+    if number and not 1e-6 <= abs(number) < 1e21:
+        return repr(number).replace("e-0", "e-")
+    return f"{Decimal(repr(number)):f}".removesuffix(".0")

@@ -81,10 +81,11 @@ def upper_camel(name: str) -> str:
 _CUTOFF = 0.7
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Name what is near; all there is if nothing is."""
+def suggestion(name: str, known: Iterable[str], beside: Iterable[str] = ()) -> str:
+    """Name what is near, of what is known or else of what there is beside it; all that is known if nothing is."""
     by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=3, cutoff=_CUTOFF)
-    if near:
-        return f"did you mean {' or '.join(by_lower[match] for match in near)}?"
+    for names in (by_lower, {each.lower(): each for each in beside}):
+        near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=_CUTOFF)
+        if near:
+            return f"did you mean {' or '.join(names[match] for match in near)}?"
     return f"known: {', '.join(sorted(by_lower.values()))}"

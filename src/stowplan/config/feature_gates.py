@@ -1,9 +1,9 @@
 """Feature gates: which there are, how `--feature-gates` is read, and which are on.
 
 The names, stages and defaults are those of kube-scheduler, release by release, as far as they concern scheduling:
-`GATES`, from which the table in `docs/configuration.md` is made. A plugin reads them from its handle
-(`handle.feature_gates.enabled(...)`), the configuration while it is defaulted and validated. What else tells releases
-apart is in `releases.py`, and is asked for here, too (`gates.changed(...)`).
+`GATES`, from which the table in `docs/configuration.md` is made; `other_gates.py` has the rest. A plugin reads them
+from its handle (`handle.feature_gates.enabled(...)`), the configuration while it is defaulted and validated. What else
+tells releases apart is in `releases.py`, and is asked for here, too (`gates.changed(...)`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 
 from stowplan.config import releases
 from stowplan.config.errors import suggestion
+from stowplan.config.gate import LOCKED, OFF_ALPHA, OFF_BETA, ON_BETA, ON_GA, Gate, Maturity, Stage
+from stowplan.config.other_gates import OTHER_GATES
 from stowplan.model.requests import RequestRules
 
-Maturity = Literal["alpha", "beta", "GA"]
 _COMPONENT: Final = "kube"
 _ALL_OF: Final[Mapping[str, Maturity]] = {"AllAlpha": "alpha", "AllBeta": "beta"}
 _BOOLS: Final = {
@@ -28,61 +29,20 @@ _BOOLS: Final = {
 }
 
 
-class Stage(msgspec.Struct, frozen=True):
-    """What a gate is in a release."""
-
-    maturity: Maturity
-    default: bool
-    is_locked: bool = False
-    #: On by default all the same, once every part of the control plane is of this release.
-    on_beside: str = ""
-
-
-class Gate(msgspec.Struct, frozen=True):
-    """One gate: its stages, each from the release it is written under on, what it needs, and what it switches here."""
-
-    stages: Mapping[str, Stage]
-    #: Empty: nothing asks for it yet.
-    effect: str = ""
-    needs: tuple[str, ...] = ()
-    #: The release that has it no more, and the gate that it is a part of since; always on if there is none.
-    removed_in: str = ""
-    part_of: str = ""
-
-    def at(self, release: str) -> Stage | None:
-        """Return what the gate is in a release; None if the release has no such gate."""
-        wanted = releases.number(release)
-        if self.removed_in and wanted >= releases.number(self.removed_in):
-            return None
-        reached = [stage for since, stage in self.stages.items() if releases.number(since) <= wanted]
-        return reached[-1] if reached else None
-
-    def then(self, release: str, stage: Stage) -> Gate:
-        """Return the gate with another stage from a release on."""
-        return msgspec.structs.replace(self, stages={**self.stages, release: stage})
-
-
-_OFF_ALPHA: Final = Stage("alpha", False)
-_OFF_BETA: Final = Stage("beta", False)
-_ON_BETA: Final = Stage("beta", True)
-_ON_GA: Final = Stage("GA", True)
-_LOCKED: Final = Stage("GA", True, is_locked=True)
-
-
 def _alpha(effect: str = "", needs: tuple[str, ...] = (), since: str = releases.OLDEST) -> Gate:
-    return Gate({since: _OFF_ALPHA}, effect, needs)
+    return Gate({since: OFF_ALPHA}, effect, needs)
 
 
 def _beta(effect: str = "", needs: tuple[str, ...] = ()) -> Gate:
-    return Gate({releases.OLDEST: _ON_BETA}, effect, needs)
+    return Gate({releases.OLDEST: ON_BETA}, effect, needs)
 
 
 def _beta_off(effect: str = "", needs: tuple[str, ...] = ()) -> Gate:
-    return Gate({releases.OLDEST: _OFF_BETA}, effect, needs)
+    return Gate({releases.OLDEST: OFF_BETA}, effect, needs)
 
 
 def _locked(removed_in: str = "") -> Gate:
-    return Gate({releases.OLDEST: _LOCKED}, "always on", removed_in=removed_in)
+    return Gate({releases.OLDEST: LOCKED}, "always on", removed_in=removed_in)
 
 
 GATES: Final[Mapping[str, Gate]] = MappingProxyType(
@@ -106,10 +66,10 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             "devices that draw on the same counters may have to go together", ("DRAPartitionableDevices",), since="1.37"
         ),
         "DRADeviceTaintRules": _beta_off("a DeviceTaintRule taints the devices it selects", ("DRADeviceTaints",)).then(
-            "1.37", _ON_GA
+            "1.37", ON_GA
         ),
-        "DRADeviceTaints": _beta("tainted devices are given only to requests that tolerate it").then("1.37", _ON_GA),
-        "DRAExtendedResource": _beta("extended resources may be served by a device class").then("1.37", _LOCKED),
+        "DRADeviceTaints": _beta("tainted devices are given only to requests that tolerate it").then("1.37", ON_GA),
+        "DRAExtendedResource": _beta("extended resources may be served by a device class").then("1.37", LOCKED),
         "DRAFractionalCapacityRange": Gate(
             {"1.37": Stage("beta", False, on_beside="1.37")},
             "ranges of a capacity may have fractions",
@@ -119,27 +79,25 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "DRANodeAllocatableResources": _alpha("devices may take of what their node itself has, such as memory"),
         "DRAOptionalNodeOperations": _alpha("nodes may leave out operations on devices", since="1.37"),
         "DRAPartitionableDevices": _beta("devices may draw on counters that they share"),
-        "DRAPartitionableDevicesType": _alpha(needs=("DRAPartitionableDevices",), since="1.37"),
-        "DRAPrioritizedList": Gate(
-            {"1.36": _ON_GA, "1.37": _LOCKED}, effect="requests of a claim may list alternatives"
-        ),
+        "DRAPartitionableDevicesType": _alpha(needs=("DRAPartitionableDevices", "DRAResourcePoolStatus"), since="1.37"),
+        "DRAPrioritizedList": Gate({"1.36": ON_GA, "1.37": LOCKED}, effect="requests of a claim may list alternatives"),
         "DRAResourceClaimDeviceStatus": _beta("binding conditions are read from the status of devices").then(
-            "1.37", _LOCKED
+            "1.37", LOCKED
         ),
         "DRASchedulerFilterTimeout": _beta("looking for devices on a node is given up in the end"),
         "DRAWorkloadResourceClaims": _alpha(
             "the claims of a PodGroup are reserved for the group, and serve all of its pods", ("GenericWorkload",)
-        ).then("1.37", _OFF_BETA),
+        ).then("1.37", OFF_BETA),
         "DynamicResourceAllocation": _locked(),
         "EvictionRequestAPI": _alpha("the server of `stowplan up` keeps `evictionResponders` of pods", since="1.37"),
         "GangScheduling": Gate(
-            {"1.36": _OFF_ALPHA},
+            {"1.36": OFF_ALPHA},
             "pods of a PodGroup are scheduled as one",
             ("GenericWorkload",),
             removed_in="1.37",
             part_of="GenericWorkload",
         ),
-        "GenericWorkload": _alpha("pods of a PodGroup are scheduled as one, since 1.37").then("1.37", _OFF_BETA),
+        "GenericWorkload": _alpha("pods of a PodGroup are scheduled as one, since 1.37").then("1.37", OFF_BETA),
         "InPlacePodLevelResourcesVerticalScaling": _beta(
             "requests that are set on a pod itself may be resized", ("PodLevelResources", "NodeDeclaredFeatures")
         ),
@@ -152,7 +110,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         ),
         "MatchLabelKeysInPodAffinity": _locked(),
         "MatchLabelKeysInPodTopologySpread": _beta("`matchLabelKeys` of spread constraints count"),
-        "NodeDeclaredFeatures": _beta("the plugin NodeDeclaredFeatures is a default one").then("1.37", _LOCKED),
+        "NodeDeclaredFeatures": _beta("the plugin NodeDeclaredFeatures is a default one").then("1.37", LOCKED),
         "NodeInclusionPolicyInPodTopologySpread": _locked(),
         "NominatedNodeNameForExpectation": _beta("a pod that takes a while to be bound is nominated to its node"),
         "OpportunisticBatching": _beta(),
@@ -163,7 +121,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         ),
         "PodLevelResources": _beta("requests that are set on a pod itself replace those of its containers"),
         "PodLevelResourcesFixDefaulting": Gate(
-            {"1.37": _ON_BETA},
+            {"1.37": ON_BETA},
             "the server of `stowplan up` fills in the resources of a pod as a whole after admission, limits too",
             ("PodLevelResources",),
         ),
@@ -175,7 +133,7 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
         "SchedulerQueueingHints": _locked(removed_in="1.37"),
         "SidecarContainers": _locked(removed_in="1.37"),
         "StorageCapacityScoring": _alpha("VolumeBinding scores, and its arguments may have a `shape`").then(
-            "1.37", _ON_BETA
+            "1.37", ON_BETA
         ),
         "TaintTolerationComparisonOperators": _alpha("the operators `Lt` and `Gt` of tolerations count"),
         # The plugins that it makes default ones are known by name only.
@@ -187,14 +145,18 @@ GATES: Final[Mapping[str, Gate]] = MappingProxyType(
             "the server of `stowplan up` keeps `bindMountOptions` of volume mounts", since="1.37"
         ),
         "VolumeLimitScaling": _alpha("a driver may keep pods off nodes where it is not installed").then(
-            "1.37", _ON_BETA
+            "1.37", ON_BETA
         ),
         "WatchList": _beta("the server of `stowplan up` lets a watch begin with what is there already"),
         "WorkloadAwarePreemption": Gate(
-            {"1.36": _OFF_ALPHA}, "", ("GangScheduling",), removed_in="1.37", part_of="GenericWorkload"
+            {"1.36": OFF_ALPHA}, "", ("GangScheduling",), removed_in="1.37", part_of="GenericWorkload"
         ),
     }
 )
+
+
+#: Those of other components are taken, too: a control plane may be given one list for all of its parts.
+EVERY_GATE: Final[Mapping[str, Gate]] = MappingProxyType({**GATES, **OTHER_GATES})
 
 
 class FeatureGateError(ValueError):
@@ -211,7 +173,7 @@ class FeatureGates(msgspec.Struct, frozen=True):
         """Say whether a gate is on; one that has become a part of another is on with that one."""
         if name in self.on:
             return True
-        gate = GATES.get(name)
+        gate = EVERY_GATE.get(name)
         if gate is None:
             # A fault of the caller.
             raise KeyError(f"feature gate {name!r} is not registered; add it to GATES in config/feature_gates.py")
@@ -227,18 +189,18 @@ class FeatureGates(msgspec.Struct, frozen=True):
 @cache
 def stages_of(release: str) -> Mapping[str, Stage]:
     """Return the gates that a release has."""
-    found = ((name, gate.at(releases.check(release))) for name, gate in GATES.items())
+    found = ((name, gate.at(releases.check(release))) for name, gate in EVERY_GATE.items())
     return MappingProxyType({name: stage for name, stage in found if stage is not None})
 
 
 def parts_of(name: str, release: str) -> tuple[str, ...]:
     """Return the gates of a release that do what another one does by itself later."""
-    return tuple(one for one in stages_of(release) if GATES[one].part_of == name and GATES[one].effect)
+    return tuple(one for one in stages_of(release) if EVERY_GATE[one].part_of == name and EVERY_GATE[one].effect)
 
 
 def comes_after(name: str, release: str) -> bool:
     """Say whether a gate came with a later release; what there is no gate for did not."""
-    gate = GATES.get(name)
+    gate = EVERY_GATE.get(name)
     return gate is not None and all(releases.number(since) > releases.number(release) for since in gate.stages)
 
 
@@ -261,12 +223,16 @@ DEFAULT_GATES: Final = default_gates(releases.DEFAULT)
 
 def parse(*texts: str, release: str = releases.DEFAULT, compatible_with: str = "") -> FeatureGates:
     """Read texts such as `A=true,B=false`, each the value of one flag; of several values for a gate the last counts."""
-    asked: dict[str, bool] = {}
-    for text in texts:
-        for piece in filter(None, text.split(",")):
-            name, value = _read(piece)
-            asked[name] = value
-    return with_settings(asked, release, compatible_with)
+    pieces = [_component(piece) for text in texts for piece in text.split(",")]
+    components = {component for component, own in pieces if own}
+    if components >= {"", _COMPONENT}:
+        problem = "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
+        raise FeatureGateError(problem)
+    for component, own in pieces:
+        if component not in ("", _COMPONENT):
+            name = own.partition("=")[0].strip()
+            raise FeatureGateError(f"component not registered: {component}; write {_COMPONENT}:{name} or just {name}")
+    return with_settings(dict(_read(own) for _, own in pieces if own), release, compatible_with)
 
 
 def with_settings(
@@ -298,22 +264,23 @@ def rules_of(gates: FeatureGates) -> RequestRules:
 
 def without_effect(gates: FeatureGates) -> str:
     """Say which gates were switched though nothing here asks for them; nothing if none was."""
-    needed = {need for name in gates.on for need in GATES[name].needs}
+    needed = {need for name in gates.on for need in EVERY_GATE[name].needs}
     switched = gates.on ^ default_gates(gates.release).on
-    changed = sorted(name for name in switched if not GATES[name].effect and name not in needed)
+    changed = sorted(name for name in switched if not EVERY_GATE[name].effect and name not in needed)
     if not changed:
         return ""
     verb, them = ("has", "it") if len(changed) == 1 else ("have", "them")
     return f"--feature-gates: {', '.join(changed)} {verb} no effect: nothing here depends on {them}"
 
 
+def _component(piece: str) -> tuple[str, str]:
+    """Part `kube:Name=true`; what is before the colon is empty if there is none."""
+    component, colon, own = piece.partition(":")
+    return (component.strip(), own.strip()) if colon else ("", component.strip())
+
+
 def _read(piece: str) -> tuple[str, bool]:
     name, equals, value = (part.strip() for part in piece.partition("="))
-    component, colon, own = name.partition(":")
-    if colon:
-        if component != _COMPONENT:
-            raise FeatureGateError(f"component not registered: {component}; write {_COMPONENT}:{own} or just {own}")
-        name = own
     if not equals:
         raise FeatureGateError(f"missing bool value for {name}; write {name}=true or {name}=false")
     if value not in _BOOLS:
@@ -337,9 +304,10 @@ def _check_settable(asked: Mapping[str, bool], release: str) -> None:
 
 def _remedy(name: str, release: str) -> str:
     """Say what to write in place of a gate that a release does not have."""
-    gate = GATES.get(name)
+    gate = EVERY_GATE.get(name)
     if gate is None:
-        return suggestion(name, (*_ALL_OF, *stages_of(release)))
+        known = (*_ALL_OF, *stages_of(release))
+        return suggestion(name, [one for one in known if one not in OTHER_GATES], beside=OTHER_GATES)
     if not gate.removed_in:
         return f"it is there from {next(iter(gate.stages))} on, and this is {release}"
     instead = f"part of {gate.part_of}" if gate.part_of else "always on"
@@ -349,7 +317,7 @@ def _remedy(name: str, release: str) -> str:
 def _check_needs(state: Mapping[str, bool]) -> None:
     faults = []
     for name, is_on in state.items():
-        missing = [needed for needed in GATES[name].needs if not state.get(needed, True)]
+        missing = [needed for needed in EVERY_GATE[name].needs if not state.get(needed, True)]
         if is_on and missing:
             faults.append(f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]")
     _raise_all(faults)

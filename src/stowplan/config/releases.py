@@ -177,7 +177,7 @@ def parse(texts: Iterable[str], flag: str) -> str | None:
             raise ReleaseError(
                 f'--{flag}: could not parse "{version}" as version; write such as {_COMPONENT}={DEFAULT}'
             )
-        if match[3]:
+        if match[3] and match[3] != ".0":
             raise ReleaseError(f"--{flag}: patch version not allowed, got: {_COMPONENT}={version}")
         if found is not None:
             raise ReleaseError(f"--{flag}: duplicate version flag, {_COMPONENT}={found} and {_COMPONENT}={version}")

@@ -74,9 +74,10 @@ class Plugins(msgspec.Struct, frozen=True, rename="camel"):
         """Say whether there is such a point in the release."""
         return getattr(self, point) is not None
 
-    def names(self) -> frozenset[str]:
-        """Name every plugin that is enabled anywhere."""
-        return frozenset(plugin.name for point in self.__struct_fields__ for plugin in self.at(point).enabled)
+    def names(self, but_at: str = "") -> frozenset[str]:
+        """Name every plugin that is enabled anywhere, or anywhere but at a point."""
+        points = (point for point in self.__struct_fields__ if point != but_at)
+        return frozenset(plugin.name for point in points for plugin in self.at(point).enabled)
 
 
 def absent_points(gates: FeatureGates) -> frozenset[str]:

@@ -28,6 +28,9 @@ _REMOVED = f'was invalid in version "{VERSION}" (KubeSchedulerConfiguration is v
 _UNCHECKED_POINTS = ("multi_point", "placement_generate", "placement_score")
 _CHECKED_POINTS = tuple(point for point in Plugins.__struct_fields__ if point not in _UNCHECKED_POINTS)
 
+# Upstream looks for the check of NodeResourcesFit's arguments under this name, where it finds what is no such thing.
+_MISTAKEN_FOR_A_PLUGIN = "NodeResourcesFitArgs"
+
 
 def validate(config: Configuration, gates: FeatureGates = DEFAULT_GATES) -> None:
     """Raise ConfigError with every fault of the configuration, if there are any."""
@@ -49,11 +52,14 @@ def _faults(config: Configuration, gates: FeatureGates) -> Iterator[str]:
 
 
 def _remedies(config: Configuration) -> list[str]:
-    """Say what to do about plugins that are gone, which upstream's words do not."""
+    """Say what to do about plugins that are gone or misnamed, which upstream's words do not."""
     listed = (profile.plugins.at(point).enabled for profile in config.profiles for point in _CHECKED_POINTS)
     named = [plugin.name for enabled in listed for plugin in enabled]
     named += [given.name for profile in config.profiles for given in profile.arguments]
-    return [remedy_for(name) for name in dict.fromkeys(named) if name in REFUSED_BY_V1]
+    remedies = [remedy_for(name) for name in dict.fromkeys(named) if name in REFUSED_BY_V1]
+    if _MISTAKEN_FOR_A_PLUGIN in named:
+        remedies.append(f"the name of the plugin is {_MISTAKEN_FOR_A_PLUGIN.removesuffix('Args')}")
+    return remedies
 
 
 def _leader_election_faults(election: LeaderElection) -> Iterator[str]:
@@ -122,6 +128,8 @@ def _arguments_faults(path: str, profile: KubeSchedulerProfile, gates: FeatureGa
         seen.add(given.name)
         if given.name in REFUSED_BY_V1:
             yield invalid(where, given.name, _REMOVED)
+        elif given.name == _MISTAKEN_FOR_A_PLUGIN:
+            yield invalid(f"{where}.args", given.args, "has to match plugin args")
         elif isinstance(given.args, PluginArgs) and not given.args.is_checked_when_made:
             yield from given.args.faults(f"{where}.args", gates)
 

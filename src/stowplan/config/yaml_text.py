@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ import yaml
 
 from stowplan.config.document import Json, JsonObject, Number, number_text
 from stowplan.config.errors import ConfigError
+from stowplan.model import go_numbers
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = "plain"
@@ -24,7 +26,9 @@ _BOOLS = {
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
 }
 _NULLS = ("", "~", "null", "Null", "NULL")
-_INT = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|[0-9][0-9_]*)")
+_NO_NUMBERS = (".nan", ".inf", "+.inf", "-.inf")
+_SPELLINGS = ("nan", "NaN", "NAN", "inf", "Inf", "INF")
+_GROUPING = re.compile("(?<=[0-9])_(?=[0-9])")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 # An alias may repeat a large part of the text; past this many values something is wrong.
 _MOST_VALUES = 200_000
@@ -171,22 +175,22 @@ def _resolve(text: str) -> Json:
         return None
     if text in _BOOLS:
         return _BOOLS[text]
-    if _INT.fullmatch(text) and "__" not in text:
-        return Number(number_text(_int(text)))
-    if _FLOAT.fullmatch(text):
-        return Number(number_text(float(text)))
-    return text
+    if text.lower() in _NO_NUMBERS and text[-3:] in _SPELLINGS:
+        # There is no such number in JSON, wherever it stands.
+        return Number(number_text(float(text.replace(".", ""))))
+    # Where a point comes first, only single ones between digits are left out.
+    digits = _GROUPING.sub("", text) if text.startswith(".") else text.replace("_", "")
+    number: float | None = _int(digits)
+    if number is None and _FLOAT.fullmatch(digits):
+        number = float(digits)
+    # One that is too large for any number is text.
+    return text if number is None or number in (math.inf, -math.inf) else Number(number_text(number))
 
 
-def _int(text: str) -> int | float:
-    digits = text.replace("_", "")
-    sign, digits = (-1, digits[1:]) if digits.startswith("-") else (1, digits.removeprefix("+"))
-    if len(digits) > 400:
-        return float("inf")
-    for prefix, base in (("0b", 2), ("0x", 16), ("0o", 8)):
-        if digits.startswith(prefix):
-            return sign * int(digits[2:] or "0", base)
-    is_octal = digits.startswith("0") and set(digits) <= set("01234567")
-    value = sign * int(digits, 8 if is_octal else 10)
-    # Past 64 bits a number is kept as a float.
-    return value if -(2**63) <= value < 2**64 else float(value)
+def _int(text: str) -> int | None:
+    """Return a whole number of at most 64 bits."""
+    value = go_numbers.whole(text)
+    if value is None:
+        return None
+    most = 2**63 if text[0] in "+-" else 2**64
+    return value if -(2**63) <= value < most else None

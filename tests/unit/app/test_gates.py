@@ -61,7 +61,11 @@ def test_a_cluster_without_a_configuration_has_the_plugins_of_its_gates() -> Non
 POD_LEVEL = "PodLevelResources"
 #: All that needs requests of pods.
 DEFAULTING = "PodLevelResourcesFixDefaulting"
+KUBELET = "PodLevelResourcesFixKubeletQOSClass"
 RESIZE = "InPlacePodLevelResourcesVerticalScaling"
+ALL_OFF = f"{RESIZE}=false,{DEFAULTING}=false,{KUBELET}=false,{POD_LEVEL}=false"
+#: The API server cannot merge the keys of what is off.
+NOT_MERGED = "MatchLabelKeysInPodTopologySpread=false,MatchLabelKeysInPodTopologySpreadSelectorMerge=false"
 ROOMY = {"cpu": "4", "memory": "4Gi", "pods": "9"}
 
 
@@ -70,7 +74,11 @@ ROOMY = {"cpu": "4", "memory": "4Gi", "pods": "9"}
     [
         pytest.param("", 3000, id="on, the resize counts"),
         pytest.param(f"{RESIZE}=false", 2000, id="off, what is set on the pod counts"),
-        pytest.param(f"{RESIZE}=false,{DEFAULTING}=false,{POD_LEVEL}=false", 500, id="both off, only containers count"),
+        pytest.param(
+            ALL_OFF,
+            500,
+            id="both off, only containers count",
+        ),
     ],
 )
 def test_what_is_set_on_a_placed_pod_counts_by_the_gates(gates: str, requested: int) -> None:
@@ -95,7 +103,9 @@ def test_what_is_set_on_a_placed_pod_counts_by_the_gates(gates: str, requested: 
     [
         pytest.param("", False, id="on, the pod asks for more than there is"),
         pytest.param(
-            f"{RESIZE}=false,{DEFAULTING}=false,{POD_LEVEL}=false", True, id="off, its containers ask for little"
+            ALL_OFF,
+            True,
+            id="off, its containers ask for little",
         ),
     ],
 )
@@ -110,7 +120,7 @@ def test_what_is_set_on_a_waiting_pod_counts_by_the_gate(gates: str, fits: bool)
     ("gates", "feasible"),
     [
         pytest.param("", 2, id="on, no sibling of the pod's revision is anywhere"),
-        pytest.param("MatchLabelKeysInPodTopologySpread=false", 1, id="off, a sibling of any revision counts"),
+        pytest.param(NOT_MERGED, 1, id="off, a sibling of any revision counts"),
     ],
 )
 def test_match_label_keys_of_spread_constraints_count_by_the_gate(gates: str, feasible: int) -> None:

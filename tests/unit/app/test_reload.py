@@ -131,7 +131,7 @@ def test_the_order_of_the_queue_cannot_change(tmp_path: Path) -> None:
 
 
 def test_gates_decide_about_a_new_text_as_they_did_about_the_first() -> None:
-    gates = parse("NodeDeclaredFeatures=false,InPlacePodLevelResourcesVerticalScaling=false", release="1.36")
+    gates = parse("StorageCapacityScoring=true", release="1.36")
     current = read_configuration(HEAD, gates)
     answer = reloaded(current, HEAD, installed_plugins(), gates)
     assert isinstance(answer, AcceptedConfiguration)

@@ -94,8 +94,7 @@ def test_what_is_shown_can_be_read_again(tmp_path: Path) -> None:
 
 
 def test_gated_plugins_are_shown_where_their_gates_are_on() -> None:
-    gates = ["--feature-gates", "GenericWorkload=true,GangScheduling=true", "--feature-gates", "NodeDeclaredFeatures=0"]
-    gates += ["--feature-gates", "InPlacePodLevelResourcesVerticalScaling=0"]
+    gates = ["--feature-gates", "GenericWorkload=true,GangScheduling=true", "--feature-gates", "AllBeta=0"]
     shown = yaml.safe_load(run("config", "show", "--emulated-version=kube=1.36", *gates))
     names = [plugin["name"] for plugin in shown["profiles"][0]["plugins"]["multiPoint"]["enabled"]]
     assert names.index("GangScheduling") > names.index("DefaultBinder")

@@ -219,8 +219,35 @@ def test_a_release_that_cannot_be_is_refused(arguments: list[str], expected: str
         ),
         pytest.param(
             ["-v=x"],
-            'invalid argument "x" for "-v, --v" flag: strconv.ParseInt: parsing "x": invalid syntax',
+            'invalid argument "x" for "-v, --v" flag: strconv.ParseUint: parsing "x": invalid syntax',
             id="no number in a short flag",
+        ),
+        pytest.param(
+            ["--v=2147483648"],
+            'invalid argument "2147483648" for "-v, --v" flag: strconv.ParseUint: parsing "2147483648":'
+            " value out of range",
+            id="a verbosity of more than 31 bits",
+        ),
+        pytest.param(
+            ["--kube-api-burst=2147483648"],
+            'invalid argument "2147483648" for "--kube-api-burst" flag: strconv.ParseInt: parsing "2147483648":'
+            " value out of range",
+            id="more than 32 bits",
+        ),
+        pytest.param(
+            ["--kube-api-qps=1e39"],
+            'invalid argument "1e39" for "--kube-api-qps" flag: strconv.ParseFloat: parsing "1e39": value out of range',
+            id="more than a fraction of 32 bits holds",
+        ),
+        pytest.param(
+            ["--kube-api-qps= 5"],
+            'invalid argument " 5" for "--kube-api-qps" flag: strconv.ParseFloat: parsing " 5": invalid syntax',
+            id="a space before a number",
+        ),
+        pytest.param(
+            ["--bind-address=::1%eth0"],
+            'invalid argument "::1%eth0" for "--bind-address" flag: failed to parse IP: "::1%eth0"',
+            id="an address with a zone",
         ),
         pytest.param(
             ["--leader-elect=maybe"],
@@ -254,6 +281,27 @@ def test_what_cannot_be_read_is_told_in_upstreams_words(arguments: list[str], me
     with pytest.raises(FlagError) as raised:
         parse(arguments)
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "burst"),
+    [
+        pytest.param("010", 8, id="octal"),
+        pytest.param("0x1F", 31, id="hexadecimal"),
+        pytest.param("1_000", 1000, id="grouped"),
+        pytest.param("-1", -1, id="negative"),
+    ],
+)
+def test_a_number_may_be_spelled_as_in_go(text: str, burst: int) -> None:
+    assert parse([f"--kube-api-burst={text}"]).kube_api_burst == burst
+
+
+def test_a_comma_in_quotes_is_part_of_a_name() -> None:
+    assert parse(['--disabled-metrics="a,b",c']).disabled_metrics == ("a,b", "c")
+
+
+def test_the_first_patch_release_is_the_release() -> None:
+    assert parse(["--emulated-version=1.36.0"]).feature_gates.release == "1.36"
 
 
 def test_an_unknown_feature_gate_is_refused_by_name() -> None:

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from stowplan.config import feature_gates
 from stowplan.config.declarations import PluginArgs, PluginDeclaration
 from stowplan.config.types import ClientConnection, KubeSchedulerProfile, LeaderElection
 from stowplan.model.duration import of_seconds
 from stowplan.plugins.defaultpreemption.plugin import DefaultPreemptionArgs
-from stowplan.plugins.dynamicresources.plugin import DynamicResourcesArgs
+from stowplan.plugins.dynamicresources.arguments import DynamicResourcesArgs
 from stowplan.plugins.noderesources.arguments import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
@@ -121,6 +122,18 @@ def test_leader_election_can_be_turned_off() -> None:
 )
 def test_arguments_are_filled_in(plugin: str, given: dict[str, Any], expected: PluginArgs) -> None:
     assert only_profile(with_args(plugin, **given)).plugin_config[plugin] == expected
+
+
+@pytest.mark.parametrize(
+    ("gate", "expected"),
+    [
+        pytest.param("DRASchedulerFilterTimeout", DynamicResourcesArgs(None, of_seconds(600)), id="filtering"),
+        pytest.param("DRADeviceBindingConditions", DynamicResourcesArgs(of_seconds(10), None), id="binding"),
+    ],
+)
+def test_a_timeout_whose_feature_is_off_has_no_default(gate: str, expected: PluginArgs) -> None:
+    [profile] = default_configuration(feature_gates.parse(f"{gate}=false")).profiles
+    assert profile.plugin_config["DynamicResources"] == expected
 
 
 def test_arguments_of_plugins_that_are_not_enabled_are_left_out() -> None:

@@ -7,6 +7,7 @@ import pytest
 from stowplan.config.errors import ConfigError
 from stowplan.config.feature_gates import (
     DEFAULT_GATES,
+    EVERY_GATE,
     GATES,
     FeatureGateError,
     FeatureGates,
@@ -41,6 +42,8 @@ from tools.generate_plugin_manual import PAGE_OF_GATES, with_gates
             ["VolumeLimitScaling=true", "VolumeLimitScaling=false"], {"VolumeLimitScaling": False}, id="the last counts"
         ),
         pytest.param([" VolumeLimitScaling = T ,,"], {"VolumeLimitScaling": True}, id="blanks and empty pieces"),
+        pytest.param([" ", ":VolumeLimitScaling=1"], {"VolumeLimitScaling": True}, id="nothing, and no component"),
+        pytest.param(["ContextualLogging=false"], {"ContextualLogging": False}, id="one of another component"),
         pytest.param(["kube:VolumeLimitScaling=1"], {"VolumeLimitScaling": True}, id="the component spelled out"),
         pytest.param(["DRAAdminAccess=true"], {"DRAAdminAccess": True}, id="a locked one as it is"),
         pytest.param(["DRADeviceTaintRules=false"], {"DRADeviceTaintRules": False}, id="stable, but not locked"),
@@ -91,11 +94,21 @@ def test_gates_are_switched(texts: list[str], is_on: dict[str, bool]) -> None:
             "unrecognized feature gate: dradevicetaint; did you mean DRADeviceTaints or DRADeviceTaintRules?",
             id="several that are near",
         ),
+        pytest.param(
+            "ContextualLoging=true",
+            "unrecognized feature gate: ContextualLoging; did you mean ContextualLogging?",
+            id="a typo in a gate of another component",
+        ),
         pytest.param("VolumeLimitScaling", "missing bool value for VolumeLimitScaling; write", id="no value"),
         pytest.param(
             "VolumeLimitScaling=maybe",
             'invalid value of VolumeLimitScaling=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax; write',
             id="a value that is no truth",
+        ),
+        pytest.param(
+            "kube:AllBeta=true,AllAlpha=true",
+            "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use",
+            id="the component spelled out for some",
         ),
         pytest.param("etcd:A=true", "component not registered: etcd; write kube:A or just A", id="another component"),
         pytest.param(
@@ -107,8 +120,20 @@ def test_gates_are_switched(texts: list[str], is_on: dict[str, bool]) -> None:
             "PodLevelResources=false",
             "[InPlacePodLevelResourcesVerticalScaling is enabled, but depends on features that are disabled: "
             "[PodLevelResources], PodLevelResourcesFixDefaulting is enabled, but depends on features that are "
-            "disabled: [PodLevelResources]]",
+            "disabled: [PodLevelResources], PodLevelResourcesFixKubeletQOSClass is enabled, but depends on features "
+            "that are disabled: [PodLevelResources]]",
             id="one that others need",
+        ),
+        pytest.param(
+            "MatchLabelKeysInPodTopologySpread=false",
+            "MatchLabelKeysInPodTopologySpreadSelectorMerge is enabled, but depends on features that are disabled: "
+            "[MatchLabelKeysInPodTopologySpread]",
+            id="one that a gate of the API server needs",
+        ),
+        pytest.param(
+            "ExecProbeTimeout=false",
+            "cannot set feature gate ExecProbeTimeout to false, feature is locked to true",
+            id="a locked one of another component",
         ),
         pytest.param(
             "GangScheduling=true",
@@ -178,8 +203,9 @@ def test_what_a_gate_needs_exists_and_is_no_less_on() -> None:
     for release in RELEASES:
         stages = stages_of(release)
         for name, stage in stages.items():
-            for needed in GATES[name].needs:
-                assert stages[needed].default or not stage.default, f"{name} is on by default but needs {needed}"
+            for needed in EVERY_GATE[name].needs:
+                is_there = needed in stages and stages[needed].default
+                assert is_there or not stage.default, f"{name} is on by default but needs {needed}"
 
 
 def test_the_manual_lists_the_gates_as_they_are() -> None:

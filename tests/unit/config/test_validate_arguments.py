@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from stowplan.config import feature_gates
 from stowplan.config.errors import ConfigError
 from tests.known_plugins import from_mapping
-from tests.unit.config.writing import with_args
+from tests.unit.config.writing import document, with_args
 
 ARGS = "profiles[0].pluginConfig[0].args"
 
@@ -76,6 +77,45 @@ def refusal(plugin: str, args: dict[str, Any]) -> ConfigError:
 def test_arguments(plugin: str, args: dict[str, Any], message: str) -> None:
     refused = refusal(plugin, args)
     assert (refused.stage, refused.message) == ("validate", message)
+
+
+@pytest.mark.parametrize(
+    ("gate", "args", "message"),
+    [
+        pytest.param(
+            "DRASchedulerFilterTimeout",
+            {"filterTimeout": "3s", "bindingTimeout": "3s"},
+            f"{ARGS}.filterTimeout: Forbidden: DRASchedulingFilterTimeout feature gate is disabled",
+            id="a time for the search that nobody looks at",
+        ),
+        pytest.param(
+            "DRADeviceBindingConditions",
+            {"filterTimeout": "-3s", "bindingTimeout": "3ms"},
+            f'[{ARGS}.filterTimeout: Invalid value: "-3s": must be zero or positive, {ARGS}.bindingTimeout: Forbidden:'
+            " DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled]",
+            id="a time to get ready that nobody looks at",
+        ),
+    ],
+)
+def test_a_timeout_needs_its_feature(gate: str, args: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(with_args("DynamicResources", **args), gates=feature_gates.parse(f"{gate}=false"))
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        pytest.param({"ignoredResources": ["example.com/a"]}, '{"ignoredResources":["example.com/a"]}', id="some"),
+        pytest.param(None, "null", id="none"),
+    ],
+)
+def test_arguments_under_the_name_of_their_kind_are_refused(args: dict[str, Any] | None, shown: str) -> None:
+    config = document(profiles=[{"pluginConfig": [{"name": "NodeResourcesFitArgs", "args": args}]}])
+    with pytest.raises(ConfigError) as caught:
+        from_mapping(config)
+    assert caught.value.message == f"{ARGS}: Invalid value: {shown}: has to match plugin args"
+    assert "the name of the plugin is NodeResourcesFit" in str(caught.value)
 
 
 def constraint(**fields: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stowplan.config.document import plain
+from stowplan.config.document import Number, plain
 from stowplan.config.errors import ConfigError
 from stowplan.config.yaml_text import parse
 
@@ -17,8 +17,20 @@ from stowplan.config.yaml_text import parse
         pytest.param("~", None, id="tilde is null"),
         pytest.param("010", 8, id="a leading zero means octal"),
         pytest.param("0x1F", 31, id="hexadecimal"),
+        pytest.param("0X1F", 31, id="a prefix may be large"),
+        pytest.param("0B11", 3, id="binary"),
+        pytest.param("0o17", 15, id="octal with a prefix"),
+        pytest.param("0x_", "0x_", id="a prefix alone is text"),
+        pytest.param("08", 8, id="a leading zero before what is not octal"),
         pytest.param("-7", -7, id="negative"),
         pytest.param("1_000", 1000, id="digits may be grouped"),
+        pytest.param("1__000", 1000, id="digits may be grouped twice"),
+        pytest.param("1_000.5", 1000.5, id="digits of a fraction may be grouped"),
+        pytest.param(".5_0", 0.5, id="digits after a leading point may be grouped"),
+        pytest.param("._5", "._5", id="not after a leading point"),
+        pytest.param("1e400", "1e400", id="a number that is too large is text"),
+        pytest.param("0x1ffffffffffffffff", "0x1ffffffffffffffff", id="more than 64 bits are text"),
+        pytest.param("18446744073709551615", 18446744073709551615, id="64 bits"),
         pytest.param("1e3", 1000, id="an exponent needs no point"),
         pytest.param("1.5", 1.5, id="fraction"),
         pytest.param("1:30", "1:30", id="no base sixty"),
@@ -37,6 +49,21 @@ def test_values(text: str, value: object) -> None:
     root, faults = parse(text)
     assert plain(root) == value
     assert faults == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        pytest.param("0.00001", "0.00001", id="small"),
+        pytest.param("1e-7", "1e-7", id="very small"),
+        pytest.param("18446744073709551616", "18446744073709552000", id="large"),
+        pytest.param("+18446744073709551615", "18446744073709552000", id="large with a sign"),
+        pytest.param("1e21", "1e+21", id="very large"),
+        pytest.param("-0.0", "-0", id="negative zero"),
+    ],
+)
+def test_a_number_is_spelled_as_in_upstreams_messages(text: str, spelling: str) -> None:
+    assert parse(text) == (Number(spelling), ())
 
 
 def test_keys_come_out_sorted() -> None:
@@ -60,6 +87,9 @@ def test_the_last_of_repeated_keys_counts_and_is_reported() -> None:
         ),
         pytest.param("a: *nobody", "yaml: unknown anchor", id="an alias without anchor"),
         pytest.param("a: &x [*x]", "yaml: line 1: anchor value contains itself", id="an anchor inside itself"),
+        pytest.param("a: .inf", "json: unsupported value: +Inf", id="infinity"),
+        pytest.param("a: -.Inf", "json: unsupported value: -Inf", id="negative infinity"),
+        pytest.param("a: .NAN", "json: unsupported value: NaN", id="not a number"),
         pytest.param("? [a]\n: b", "yaml: line 1: invalid map key: it must be a scalar", id="a list as key"),
     ],
 )

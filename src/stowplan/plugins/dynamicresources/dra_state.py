@@ -46,8 +46,8 @@ Verdicts = NDArray[np.int16]
 class DRAState:
     """Everything that allocations depend on, but for the node."""
 
-    def __init__(self, handle: DevicesHandle, filter_timeout: Duration) -> None:
-        """`filter_timeout` is how long allocating on a node may take; there is no limit if it is zero."""
+    def __init__(self, handle: DevicesHandle, filter_timeout: Duration | None) -> None:
+        """`filter_timeout` is how long allocating on a node may take; there is no limit if it is None or zero."""
         gates = handle.feature_gates
         self.features = Features.from_gates(gates)
         self.inventory = Inventory((), self.features)
@@ -60,7 +60,9 @@ class DRAState:
         self._serves_resources = gates.enabled("DRAExtendedResource")
         self._has_taint_rules = gates.enabled("DRADeviceTaintRules")
         self._tainted = TaintedSlices()
-        self._limit_ns = filter_timeout.nanoseconds if gates.enabled("DRASchedulerFilterTimeout") else 0
+        self._limit_ns = 0
+        if filter_timeout is not None and gates.enabled("DRASchedulerFilterTimeout"):
+            self._limit_ns = filter_timeout.nanoseconds
         self._monotonic_ns = handle.monotonic_ns
         self._listers = handle.listers
         self._claims = handle.claims

@@ -8,9 +8,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from stowplan.config.declarations import PluginArgs
-from stowplan.config.errors import invalid
-from stowplan.config.feature_gates import FeatureGates
 from stowplan.framework.attempt import Attempt
 from stowplan.framework.contract import (
     MAX_SCORE,
@@ -37,11 +34,11 @@ from stowplan.framework.pod_groups import GroupArranged, GroupAttempt
 from stowplan.framework.verdict import Code, Rejection, WordedError, Words
 from stowplan.model import node_selector
 from stowplan.model.dra import AllocationResult, DeviceClass, ResourceClaim
-from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.node_selector import CompiledNodeSelector
 from stowplan.model.pod import Pod, pod_id
 from stowplan.model.pod_group import PodGroup
 from stowplan.plugins.dynamicresources import extended_resources, pod_claims, pre_bind
+from stowplan.plugins.dynamicresources.arguments import DEFAULT_ARGS, DynamicResourcesArgs
 from stowplan.plugins.dynamicresources.claim_tracker import DevicesHandle, SavedClaims
 from stowplan.plugins.dynamicresources.claim_writes import ClaimWrites
 from stowplan.plugins.dynamicresources.claims import (
@@ -65,26 +62,6 @@ STILL_NOT: Final = "still not schedulable"
 DEALLOCATED: Final = "deallocation of ResourceClaim completed"
 DELETED: Final = "deletion of ResourceClaim completed"
 NOT_FOUND: Final = Rejection(("claim allocation not found for node",), Code.ERROR)
-
-
-class DynamicResourcesArgs(PluginArgs, frozen=True):
-    """`filter_timeout` zero means no limit."""
-
-    #: How long the search for devices on one node may take; 0 is for ever.
-    filter_timeout: Duration = of_seconds(10)
-    #: How long devices may take to become ready before the pod is tried anew; at least 1 s.
-    binding_timeout: Duration = of_seconds(600)
-
-    def faults(self, path: str, gates: FeatureGates) -> list[str]:
-        faults: list[str] = []
-        if self.filter_timeout < of_seconds(0):
-            faults.append(invalid(f"{path}.filterTimeout", self.filter_timeout, "must be zero or positive"))
-        if self.binding_timeout < of_seconds(1):
-            faults.append(invalid(f"{path}.bindingTimeout", self.binding_timeout, "must be at least 1 second"))
-        return faults
-
-
-DEFAULT_ARGS: Final = DynamicResourcesArgs()
 
 
 class DynamicResources(

@@ -26,8 +26,9 @@ from stowplan.model.dra import ResourceClaim
 from stowplan.model.duration import Duration, of_seconds
 from stowplan.model.node import Node
 from stowplan.model.pod import Pod
+from stowplan.plugins.dynamicresources.arguments import DynamicResourcesArgs
 from stowplan.plugins.dynamicresources.claim_requests import AllocationError
-from stowplan.plugins.dynamicresources.plugin import DynamicResources, DynamicResourcesArgs
+from stowplan.plugins.dynamicresources.plugin import DynamicResources
 from stowplan.plugins.dynamicresources.pre_bind import BindingError
 from stowplan.table.nodes import Nodes
 from stowplan.testing import LocalHandle, check_plugin

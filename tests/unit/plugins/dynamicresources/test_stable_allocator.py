@@ -45,7 +45,10 @@ def test_which_gates_choose_it(gates: str, expected: bool) -> None:
     "gates",
     [
         pytest.param(f"{NEITHER},DRAListTypeAttributes=true", id="lists make no difference"),
-        pytest.param(f"{NEITHER},DRAResourceClaimDeviceStatus=false", id="without the status of devices"),
+        pytest.param(
+            f"{NEITHER},DRAResourceClaimDeviceStatus=false,DRAResourceClaimGranularStatusAuthorization=false",
+            id="without the status of devices",
+        ),
     ],
 )
 def test_which_gates_choose_it_in_1_36(gates: str) -> None:
