@@ -54,7 +54,11 @@ _FAULTS: Final = (
         re.compile(r"expression of (type '.*?') cannot be the operand of a select operation"),
         r"\1 does not support field selection",
     ),
+    (re.compile(r"cannot be the range of a comprehension"), "cannot be range of a comprehension"),
     (re.compile(r"has\(\) argument must be a field selection"), "invalid argument to has() macro"),
+)
+_APPLIED: Final = re.compile(
+    r"(ERROR: <input>:\d+:(\d+): found no matching overload for '(\w+)' applied to ')\((.*)\)'\n \| (.*)"
 )
 
 
@@ -92,7 +96,18 @@ def fault(error: RuntimeError) -> str:
         words = words.replace(ours, name)
     for pattern, theirs in _FAULTS:
         words = pattern.sub(theirs, words)
-    return words
+    return _APPLIED.sub(_of_member, words)
+
+
+def _of_member(match: re.Match[str]) -> str:
+    """Write the value that a function is a member of before what it is given besides."""
+    start, column, name, given, line = match.groups()
+    if not line[: int(column) - 1].endswith(f".{name}"):
+        return match.group()
+    # Types may have commas of their own.
+    ends = [at for at, mark in enumerate(given) if mark == "," and given[:at].count("(") == given[:at].count(")")]
+    first, rest = (given[: ends[0]], given[ends[0] + 2 :]) if ends else (given, "")
+    return f"{start}{first}.({rest})'\n | {line}"
 
 
 def at(text: str, offset: int, what: str) -> str:

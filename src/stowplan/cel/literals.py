@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from stowplan.cel import patterns
-from stowplan.cel.expressions import Expr, Token, closing, fields_of, literal, split
-from stowplan.cel.values import CIDR, IP, QUANTITY, URL, VERSION
+from stowplan.cel.expressions import Expr, Token, closing, literal, split
+from stowplan.cel.signatures import UNKNOWN, misused, type_of
 
 #: Says why an expression without variables fails, "" if it does not.
 WhyItFails = Callable[[str], str]
@@ -20,11 +20,6 @@ _CONVERSIONS: Final = ("int", "uint", "double", "bool")
 _FINDING: Final = ("find", "findAll")
 #: Takes parts of all types.
 _FORMAT: Final = "format"
-_CARRIER: Final = "map(string, string)"
-_MADE_BY: Final = {"semver": VERSION, "ip": IP, "cidr": CIDR, "masked": CIDR, "url": URL}
-_PRIMITIVES: Final = ("", "bool", "int", "uint", "double", "string", "bytes")
-_WELL_KNOWN: Final = ("", "any", "timestamp", "duration")
-_DYN, _NULL, _PRIMITIVE, _KNOWN, _LIST, _MAP, _TYPE = 1, 2, 3, 5, 6, 7, 11
 
 
 class Flaw(NamedTuple):
@@ -36,7 +31,9 @@ class Flaw(NamedTuple):
 
 def flaws(expression: str, parsed: Expr, why_it_fails: WhyItFails, unknown: str = "dyn") -> list[Flaw]:
     """Return what does not compile for it, in the order of the text; `unknown` is what an unknown type is called."""
-    return sorted([*_unreadable(split(expression), why_it_fails), *_mixed(parsed, unknown)])
+    # Upstream looks for these only where all functions take what they are given.
+    wrong = [Flaw(*found) for found in misused(parsed, unknown)]
+    return sorted(wrong or [*_unreadable(split(expression), why_it_fails), *_mixed(parsed, unknown)])
 
 
 def never_works(expression: str, why_it_fails: WhyItFails) -> str:
@@ -103,36 +100,8 @@ def _mixed(parsed: Expr, unknown: str) -> Iterator[Flaw]:
 def _unlike(parts: Sequence[Expr], unknown: str) -> Iterator[Flaw]:
     # Of an empty list or map any type may be had, and what may be missing says less than it is.
     telling = [part for part in parts if not part.has_optional and (part.parts or part.does not in ("list", "map"))]
-    expected = _type_of(telling[0], unknown) if telling else ""
+    expected = type_of(telling[0], unknown) if telling else UNKNOWN
     for part in telling[1:]:
-        found = _type_of(part, unknown)
-        if found != expected:
+        found = type_of(part, unknown)
+        if UNKNOWN not in (found, expected) and found != expected:
             yield Flaw(part.position, f"expected type '{expected}' but found '{found}'")
-
-
-def _type_of(part: Expr, unknown: str) -> str:
-    if part.is_dynamic and part.does != "dyn":
-        return unknown
-    return _printed(part.type).replace(_CARRIER, _MADE_BY.get(part.does, QUANTITY))
-
-
-def _printed(message: bytes) -> str:
-    """Return the name of a type, of which only the number of the field says what kind it is."""
-    for kind, value in fields_of(message):
-        if kind == _DYN:
-            return "dyn"
-        if kind == _NULL:
-            return "null"
-        if isinstance(value, int):
-            names = _PRIMITIVES if kind == _PRIMITIVE else _WELL_KNOWN
-            return names[value] if kind in (_PRIMITIVE, _KNOWN) and value < len(names) else "dyn"
-        if kind in (_LIST, _MAP, _TYPE):
-            of = "" if kind == _TYPE and not value else ", ".join(_parameters(kind, value))
-            return {_LIST: "list", _MAP: "map", _TYPE: "type"}[kind] + f"({of})"
-    return "dyn"
-
-
-def _parameters(kind: int, message: bytes) -> list[str]:
-    if kind == _TYPE:
-        return [_printed(message)]
-    return [_printed(bytes(value)) for _, value in fields_of(message)]

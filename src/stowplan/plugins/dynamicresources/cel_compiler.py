@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from cel_expr_python import cel
 
-from stowplan.cel import expressions, functions, literals, network, values
+from stowplan.cel import expressions, functions, literals, network, signatures, values
 from stowplan.cel.environment import (
     BOOL,
     CARRIER,
@@ -98,8 +98,10 @@ class CelCompiler:
         wrong = _wrong_kind(compiled, is_derived)
         if not wrong and is_derived and _CARRIER in compiled.return_type().name():
             # Both are maps of texts here, but only one of them is made by a function of this name.
-            wrong = "" if any(node.does == "semver" for node in parsed.walk()) else values.QUANTITY
+            has_versions = any(node.does == "semver" for node in parsed.walk())
+            wrong = "" if has_versions else _in_words(str(compiled.return_type().name()))
         if wrong:
+            wrong = wrong.replace(values.QUANTITY, signatures.made(parsed) or values.QUANTITY)
             raise ExpressionError(f"must evaluate to {_DERIVED_WORDS if is_derived else _ANSWER_WORDS}, not {wrong}")
         if not expressions.compares_dynamic(parsed) or expressions.EQUALS.decode() in text:
             return Program(compiled, compiled)

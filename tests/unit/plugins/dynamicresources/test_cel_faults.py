@@ -174,3 +174,43 @@ def test_selectors_have_all_that_upstream_gives_them(expression: str) -> None:
 def test_what_has_no_order_is_told_with_the_operator() -> None:
     assert fault(f"{OWN}.ports > 1") == ("runtime", "no such overload: _>_")
     assert fault(f"{OWN}.model > 1") == ("runtime", "no such overload")
+
+
+@pytest.mark.parametrize(
+    ("expression", "column", "what"),
+    [
+        (
+            'device.capacity["a"].m.isGreaterThan("1Gi")',
+            37,
+            "'isGreaterThan' applied to 'kubernetes.Quantity.(string)'",
+        ),
+        ('device.attributes["a"].v.isLessThan("1.0.0")', 36, "'isLessThan' applied to 'dyn.(string)'"),
+        ('quantity("1").add(1.5).isInteger()', 18, "'add' applied to 'kubernetes.Quantity.(double)'"),
+        ('semver("1.0.0").isInteger()', 26, "'isInteger' applied to 'kubernetes.Semver.()'"),
+        ('sign("x") == 1', 5, "'sign' applied to '(string)'"),
+        ('cidr("10.0.0.0/8").family() == 4', 26, "'family' applied to 'net.CIDR.()'"),
+        ("device.driver.startsWith(1)", 25, "'startsWith' applied to 'string.(int)'"),
+        ("[1].join(device.driver) == device.driver", 9, "'join' applied to 'list(int).(string)'"),
+        ("size(1) == 1", 5, "'size' applied to '(int)'"),
+    ],
+)
+def test_a_function_takes_what_it_is_made_for(expression: str, column: int, what: str) -> None:
+    assert fault(expression) == ("compile", marked(expression, column, f"found no matching overload for {what}"))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param('cel.bind(v, semver("1.2.0"), v.minor() == 2)', id="a version by another name"),
+        pytest.param('(true ? semver("1.2.0") : semver("1.3.0")).minor() == 2', id="one of two versions"),
+        pytest.param('[semver("1.2.0")].all(v, [v, semver("1.3.0")].size() == 2)', id="versions of a list"),
+        pytest.param('device.capacity["gpu.example.com"].memory.add(1).isGreaterThan(quantity("40Gi"))', id="sums"),
+        pytest.param('device.capacity["gpu.example.com"].?memory.orValue(quantity("0")).sub(1).isInteger()', id="or"),
+    ],
+)
+def test_what_is_known_by_another_name_is_taken(expression: str) -> None:
+    assert matches(expression) is True
+
+
+def test_a_version_is_no_answer() -> None:
+    assert fault('semver("1.0.0")')[1] == "must evaluate to bool or the unknown type, not kubernetes.Semver"
