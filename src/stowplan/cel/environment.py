@@ -33,10 +33,32 @@ _TYPES: Final = {
 # What the library says, and what Kubernetes would say.
 _WORDS: Final = (
     (re.compile(r'Key not found in map : "?(.*?)"?'), r"no such key: \1"),
+    # Lists and maps have no order at all; of others it is said only that these two have none.
+    (re.compile(r"No matching overloads found : (_[<>]=?_)\((?:list|map)\b.*"), r"no such overload: \1"),
     (re.compile(r"No matching overloads found : .*"), "no such overload"),
     (re.compile(r"Applying SELECT to non-message type"), "no such overload"),
     (re.compile(r"divide by zero"), "division by zero"),
+    (re.compile(r"Iteration budget exceeded"), functions.COST_EXCEEDED),
+    (re.compile(r"cannot convert string to (\w+)"), r"type conversion error from 'string' to '\1'"),
+    (re.compile(r"String to (\w+) conversion failed"), r"type conversion error from 'string' to 'google.protobuf.\1'"),
+    (re.compile(r"Type conversion error (from .*)"), r"type conversion error \1"),
     (re.compile(r"Index error: index=(-?\d+) size=\d+"), r"index out of bounds: \1"),
+)
+
+
+# The same of expressions that do not compile.
+_FAULTS: Final = (
+    # What follows from a fault that was told already.
+    (re.compile(r"\nERROR: [^\n]*'\*error\*'[^\n]*\n[^\n]*\n[^\n]*"), ""),
+    (
+        re.compile(r"expression of (type '.*?') cannot be the operand of a select operation"),
+        r"\1 does not support field selection",
+    ),
+    (re.compile(r"cannot be the range of a comprehension"), "cannot be range of a comprehension"),
+    (re.compile(r"has\(\) argument must be a field selection"), "invalid argument to has() macro"),
+)
+_APPLIED: Final = re.compile(
+    r"(ERROR: <input>:\d+:(\d+): found no matching overload for '(\w+)' applied to ')\((.*)\)'\n \| (.*)"
 )
 
 
@@ -72,7 +94,20 @@ def fault(error: RuntimeError) -> str:
     words = words.replace("map(string, string)", values.QUANTITY)
     for name, ours in expressions.RENAMED.items():
         words = words.replace(ours, name)
-    return words
+    for pattern, theirs in _FAULTS:
+        words = pattern.sub(theirs, words)
+    return _APPLIED.sub(_of_member, words)
+
+
+def _of_member(match: re.Match[str]) -> str:
+    """Write the value that a function is a member of before what it is given besides."""
+    start, column, name, given, line = match.groups()
+    if not line[: int(column) - 1].endswith(f".{name}"):
+        return match.group()
+    # Types may have commas of their own.
+    ends = [at for at, mark in enumerate(given) if mark == "," and given[:at].count("(") == given[:at].count(")")]
+    first, rest = (given[: ends[0]], given[ends[0] + 2 :]) if ends else (given, "")
+    return f"{start}{first}.({rest})'\n | {line}"
 
 
 def at(text: str, offset: int, what: str) -> str:

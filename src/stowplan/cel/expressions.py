@@ -22,11 +22,13 @@ _TOKEN: Final = re.compile(
 )
 #: The library has these itself, and takes no more of that name: for strings alone, or without bounds.
 RENAMED: Final = {
+    "charAt": "CharAt",
     "indexOf": "IndexOf",
     "lastIndexOf": "LastIndexOf",
     "matches": "Matches",
     "range": "Range",
     "replace": "Replace",
+    "substring": "Substring",
 }
 
 # Fields of Any, of CheckedExpr, of Expr and of the kinds of Expr.
@@ -120,11 +122,11 @@ class Expr:
 
 
 def read(message: bytes) -> Expr:
-    wrapped = next(value for number, value in _fields(message) if number == _WRAPPED)
-    fields = list(_fields(bytes(wrapped)))
+    wrapped = next(value for number, value in fields_of(message) if number == _WRAPPED)
+    fields = list(fields_of(bytes(wrapped)))
     types = {key: bytes(value) for key, value in _entries(fields, _TYPES)}
     source = next((value for number, value in fields if number == _SOURCE), b"")
-    positions = {key: int(value or 0) for key, value in _entries(_fields(bytes(source)), _POSITIONS)}
+    positions = {key: int(value or 0) for key, value in _entries(fields_of(bytes(source)), _POSITIONS)}
     tree = next(value for number, value in fields if number == _TREE)
     return _node(bytes(tree), types, positions)
 
@@ -150,7 +152,7 @@ def compares_dynamic(tree: Expr) -> bool:
 
 
 def _node(message: bytes, types: dict[int, bytes], positions: dict[int, int]) -> Expr:
-    fields = list(_fields(message))
+    fields = list(fields_of(message))
     id = next((value for number, value in fields if number == _ID), 0)
     node = Expr("", types.get(int(id), b""), positions.get(int(id), 0))
     for number, value in fields:
@@ -164,11 +166,11 @@ def _node(message: bytes, types: dict[int, bytes], positions: dict[int, int]) ->
 
 
 def _name(message: bytes, number: int) -> str:
-    return next((bytes(value).decode() for each, value in _fields(message) if each == number), "")
+    return next((bytes(value).decode() for each, value in fields_of(message) if each == number), "")
 
 
 def _parts(kind: int, message: bytes) -> tuple[str, list[bytes]]:
-    fields = [(number, bytes(value)) for number, value in _fields(message) if not isinstance(value, int)]
+    fields = [(number, bytes(value)) for number, value in fields_of(message) if not isinstance(value, int)]
     if kind == _CALL:
         function = next(value.decode() for number, value in fields if number == _FUNCTION)
         return function, [value for number, value in fields if number != _FUNCTION]
@@ -176,12 +178,12 @@ def _parts(kind: int, message: bytes) -> tuple[str, list[bytes]]:
         return "select" if kind == _SELECT else "list", [value for number, value in fields if number == 1]
     if kind == _STRUCT:
         entries = [value for number, value in fields if number == 2]
-        return "map", [bytes(part) for entry in entries for number, part in _fields(entry) if number in (3, 4)]
+        return "map", [bytes(part) for entry in entries for number, part in fields_of(entry) if number in (3, 4)]
     # The range comes first, then what is done with it; names of variables are left out.
     return LOOP, [value for number, value in sorted(fields) if number >= _RANGE and number not in (3, 8)]
 
 
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+def fields_of(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield number and value of every field; a value is a number, or bytes."""
     at = 0
     while at < len(message):
@@ -211,5 +213,5 @@ def _entries(fields: Iterable[tuple[int, int | bytes]], wanted: int) -> Iterator
     """Yield keys, which are numbers, and values of a field that is a map."""
     for number, message in fields:
         if number == wanted:
-            found = dict(_fields(bytes(message)))
+            found = dict(fields_of(bytes(message)))
             yield int(found.get(1, 0)), found.get(2, b"")

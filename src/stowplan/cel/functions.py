@@ -1,9 +1,8 @@
 """The functions that Kubernetes adds to CEL for quantities, versions, patterns, lists and sets.
 
-Those for addresses and URLs, which devices do not have, are beside the rules of custom resources. Some go by other
-names here (`expressions.RENAMED`): the library has `indexOf` for strings alone, and `matches` and `replace` without
-bounds. `sortBy` is missing, and loops over two variables are: both are rewritten by the parser in Kubernetes, which the
-CEL library does not let us do.
+Those for addresses and URLs are in `network.py`. Some go by other names here (`expressions.RENAMED`): the library has
+`indexOf` for strings alone, and `matches` and `replace` without bounds. `sortBy` is missing: it is rewritten by the
+parser in Kubernetes, which the CEL library does not let us do.
 """
 
 from __future__ import annotations
@@ -78,6 +77,9 @@ def of_kubernetes() -> list[Function]:
         Function("findAll", True, ("string", "string"), "strings", _find_all),
         Function("findAll", True, ("string", "string", "int"), "strings", _find_all),
         Function("includes", True, ("dyn", "dyn"), "bool", _includes),
+        Function("CharAt", True, ("string", "int"), "string", char_at),
+        Function("Substring", True, ("string", "int"), "string", part_of),
+        Function("Substring", True, ("string", "int", "int"), "string", part_of),
         *_of_lists(),
         Function("sets.contains", False, ("list", "list"), "bool", _contains),
         Function("sets.equivalent", False, ("list", "list"), "bool", lambda a, b: _contains(a, b) and _contains(b, a)),
@@ -254,6 +256,27 @@ def text_last_index_of(text: str, wanted: str, start: int | None = None) -> int:
     if start < 0:
         raise ValueError(f"index out of range: {start}")
     return text.rfind(wanted, 0, start + len(wanted)) if start < len(text) else -1
+
+
+def char_at(text: str, index: int) -> str:
+    """Return one character, "" right behind the last."""
+    _check_index(text, index)
+    return text[index : index + 1]
+
+
+def part_of(text: str, start: int, end: int | None = None) -> str:
+    """Return a text from one character on, up to another."""
+    if end is not None and start > end:
+        raise ValueError(f"invalid substring range. start: {start}, end: {end}")
+    _check_index(text, start)
+    if end is not None:
+        _check_index(text, end)
+    return text[start:end]
+
+
+def _check_index(text: str, index: int) -> None:
+    if not 0 <= index <= len(text):
+        raise ValueError(f"index out of range: {index}")
 
 
 def count_up(count: int) -> list[int]:

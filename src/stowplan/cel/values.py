@@ -1,6 +1,6 @@
 """Quantities and versions inside CEL expressions; what can be done with them is in `functions.py`.
 
-The CEL library has no types of ours, so both travel as maps of one entry, spelled the same if they are equal. Maps can
+The CEL library has no types of ours, so they travel as maps of one entry, spelled the same if they are equal. Maps can
 be compared for equality, and nothing else, which is just what these types allow. Versions are semantic ones, as far as
 selectors compare them: read, normalised and ordered.
 """
@@ -16,6 +16,10 @@ from stowplan.model.remembering import remember
 
 QUANTITY: Final = "kubernetes.Quantity"
 VERSION: Final = "kubernetes.Semver"
+IP: Final = "net.IP"
+CIDR: Final = "net.CIDR"
+URL: Final = "kubernetes.URL"
+_CARRIED: Final = (QUANTITY, VERSION, IP, CIDR, URL)
 NO_OVERLOAD: Final = "no such overload"
 _ONE: Final = Quantity.of(1)
 
@@ -42,7 +46,7 @@ def of_version(version: Version) -> Carrier:
 def kind_of(value: object) -> str:
     """Return what CEL calls the type of a value."""
     if isinstance(value, Mapping):
-        return next((kind for kind in (QUANTITY, VERSION) if kind in value), "map")
+        return next((kind for kind in _CARRIED if kind in value), "map")
     names = {bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes", bytearray: "bytes", list: "list"}
     return names.get(type(value), "dyn")
 

@@ -5,5 +5,5 @@ catalogue; `definition_validation` checks one, with `schema_validation` and `rul
 
 `structure` prunes and fills in the objects of such a resource; `object_validation`, `formats` and `rule_check` say what
 is wrong with them. `rules` compiles what they are asked in CEL, about values that `rule_values` makes; `rule_types`
-holds it against the schema, `rule_functions` are functions it may use.
+holds it against the schema, `rule_patterns` bounds what its patterns weigh.
 """

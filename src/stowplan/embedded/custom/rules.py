@@ -18,8 +18,9 @@ from cel_expr_python import cel
 from stowplan.cel import expressions
 from stowplan.cel.environment import DYN, ExpressionError, at, environment, fault, in_other_words
 from stowplan.cel.functions import of_kubernetes
+from stowplan.cel.network import of_network
 from stowplan.embedded.custom import rule_types
-from stowplan.embedded.custom.rule_functions import PatternMeter, of_network
+from stowplan.embedded.custom.rule_patterns import PatternMeter
 from stowplan.embedded.objects.resource import Object
 from stowplan.model.remembering import remember
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from cel_expr_python import cel
 
-from stowplan.cel import expressions, functions, values
+from stowplan.cel import expressions, functions, literals, network, signatures, values
 from stowplan.cel.environment import (
     BOOL,
     CARRIER,
@@ -38,6 +38,10 @@ _SCALARS: Final = (*_ANSWERS, "INT", "STRING", _CARRIER)
 _DERIVED: Final = (*_SCALARS, *(f"LIST<{scalar}>" for scalar in _SCALARS))
 _DERIVED_WORDS: Final = "a primitive scalar (string, integer, boolean, semver) or a list of these scalars"
 _MAPS: Final = ("attributes", "capacity")
+_EXTENSIONS: Final = ("two-var-comprehensions",)
+# The device itself: to the library it is a map.
+_DEVICE: Final = "kubernetes.DRADevice"
+_WHOLE: Final = "map(string, dyn)"
 _NAMES: Final = {
     "null": "null_type",
     "duration": "google.protobuf.Duration",
@@ -51,11 +55,11 @@ class CelCompiler:
     def __init__(self, *, has_lists: bool = False, has_long_lists: bool = True) -> None:
         """`has_lists`: attributes may be lists; `has_long_lists`: `includes` looks through lists of any length."""
         self._has_lists = has_lists
-        more = (functions.INCLUDES,) if has_long_lists else ()
-        without = [function.name for function in more]
-        self._functions = {function.name for function in functions.of_kubernetes()} | {"dyn"}
-        self._typed = environment(_typed_variables(), (), more, without)
-        self._untyped = environment({"device": cel.Type.Map(STRING, DYN)}, (), more, without)
+        without = [functions.INCLUDES.name] if has_long_lists else []
+        more = [*network.of_network(), *([functions.INCLUDES] if has_long_lists else [])]
+        self._functions = {function.name for function in (*functions.of_kubernetes(), *more)} | {"dyn"}
+        self._typed = environment(_typed_variables(), _EXTENSIONS, more, without)
+        self._untyped = environment({"device": cel.Type.Map(STRING, DYN)}, _EXTENSIONS, more, without)
 
     def compile(self, expression: str, *, is_derived: bool = False) -> Program:
         """Compile an expression that says yes or no, or derives an attribute. Raise ExpressionError."""
@@ -65,14 +69,26 @@ class CelCompiler:
             compiled = self._typed.compile(text)
         except RuntimeError as error:
             if "undeclared reference to 'device'" not in str(error):
-                raise ExpressionError(f"compilation failed: {self._fault(renamed, error)}") from error
-            # The device as a whole is not known to the typed environment.
-            return self._program(self._untyped, text, is_derived)
-        self._check(expression, expressions.read(self._typed.compile(renamed).serialize()), has_lists=self._has_lists)
+                raise ExpressionError(f"compilation failed: {_fault(self._typed, renamed, error)}") from error
+            return self._of_whole_device(renamed, text, is_derived)
+        parsed = expressions.read(self._typed.compile(renamed).serialize())
+        self._check(expression, parsed, has_lists=self._has_lists)
+        self._check_literals(expression, parsed)
         if "has(" in text and _wrong_kind(compiled, is_derived):
             # The library does not see a question in asking for a typed variable.
             return self._program(self._untyped, text, is_derived)
         return self._program(self._typed, text, is_derived)
+
+    def _of_whole_device(self, renamed: str, text: str, is_derived: bool) -> Program:
+        """Compile an expression with the device itself in it, which the typed environment does not know."""
+        _check_not_indexed(renamed)
+        try:
+            return self._program(self._untyped, text, is_derived)
+        except RuntimeError as error:
+            words = _fault(self._untyped, renamed, error)
+            raise ExpressionError(f"compilation failed: {words.replace(_WHOLE, _DEVICE)}") from error
+        except ExpressionError as error:
+            raise ExpressionError(str(error).replace(_WHOLE, _DEVICE)) from error
 
     def _program(self, environment: Any, text: str, is_derived: bool) -> Program:
         compiled = environment.compile(text)
@@ -82,8 +98,10 @@ class CelCompiler:
         wrong = _wrong_kind(compiled, is_derived)
         if not wrong and is_derived and _CARRIER in compiled.return_type().name():
             # Both are maps of texts here, but only one of them is made by a function of this name.
-            wrong = "" if any(node.does == "semver" for node in parsed.walk()) else values.QUANTITY
+            has_versions = any(node.does == "semver" for node in parsed.walk())
+            wrong = "" if has_versions else _in_words(str(compiled.return_type().name()))
         if wrong:
+            wrong = wrong.replace(values.QUANTITY, signatures.made(parsed) or values.QUANTITY)
             raise ExpressionError(f"must evaluate to {_DERIVED_WORDS if is_derived else _ANSWER_WORDS}, not {wrong}")
         if not expressions.compares_dynamic(parsed) or expressions.EQUALS.decode() in text:
             return Program(compiled, compiled)
@@ -95,15 +113,17 @@ class CelCompiler:
         if found is not None:
             raise ExpressionError(f"compilation failed: {at(text, *found)}")
 
-    def _fault(self, expression: str, error: RuntimeError) -> str:
-        """Return what is wrong with the text as it was written."""
-        try:
-            self._typed.compile(expression)
-        except RuntimeError as original:
-            error = original
-        return re.sub(
-            r"undeclared reference to 'device\.(\w+)' \(in container ''\)", r"undefined field '\1'", fault(error)
-        )
+    def _check_literals(self, text: str, parsed: expressions.Expr) -> None:
+        flaws = literals.flaws(text, parsed, self._why_it_fails, "dyn" if self._has_lists else "any")
+        if flaws:
+            raise ExpressionError("compilation failed: " + "\n".join([at(text, *flaw) for flaw in flaws]))
+        why = literals.never_works(text, self._why_it_fails)
+        if why:
+            raise ExpressionError(f"program instantiation failed: {why}")
+
+    def _why_it_fails(self, text: str) -> str:
+        result = _evaluated(self._typed.compile(text), {})
+        return result if isinstance(result, str) else ""
 
 
 class Program:
@@ -131,11 +151,16 @@ class Program:
         """Return a result, or the error as text."""
         variables = {f"device.{field}": value for field, value in device.items()}
         program = self._strict if values.VERSION in repr(device["attributes"]) else self._compiled
-        try:
-            result = program.eval(data={**variables, "device": device})
-        except RuntimeError as error:
-            return in_other_words(str(error))
-        return in_other_words(str(result.value())) if result.type().name() == "ERROR" else result
+        return _evaluated(program, {**variables, "device": device})
+
+
+def _evaluated(program: Any, variables: Mapping[str, Any]) -> Any:
+    """Return what a program comes to, or the error as text."""
+    try:
+        result = program.eval(data=variables)
+    except RuntimeError as error:
+        return in_other_words(str(error))
+    return in_other_words(str(result.value())) if result.type().name() == "ERROR" else result
 
 
 def reads(expression: str) -> frozenset[Read] | None:
@@ -179,6 +204,25 @@ def with_empty_domains(expression: str) -> str:
     return expression
 
 
+def _fault(environment: Any, expression: str, error: RuntimeError) -> str:
+    """Return what is wrong with the text as it was written."""
+    try:
+        environment.compile(expression)
+    except RuntimeError as original:
+        error = original
+    return re.sub(r"undeclared reference to 'device\.(\w+)' \(in container ''\)", r"undefined field '\1'", fault(error))
+
+
+def _check_not_indexed(expression: str) -> None:
+    """Raise ExpressionError if a field is looked up as if the device were a map."""
+    tokens = split(expression)
+    for index in _mentions(tokens):
+        opening, key = tokens[index + 1 : index + 3]
+        if opening.text == "[" and key.kind in ("string", "raw"):
+            what = f"found no matching overload for '_[_]' applied to '({_DEVICE}, string)'"
+            raise ExpressionError(f"compilation failed: {at(expression, opening.start, what)}")
+
+
 def _typed_variables() -> dict[str, Any]:
     return {
         "device.driver": STRING,
@@ -205,6 +249,12 @@ def _in_words(kind: str) -> str:
 def _not_bool(value: object) -> str:
     kind = values.kind_of(value)
     why = {
+        "bytes": "type conversion error from Bytes to 'bool'",
+        "double": "type conversion error from Double to 'bool'",
+        "list": "type conversion error from list to 'bool'",
+        "map": "type conversion error from map to 'bool'",
+        "net.CIDR": "type conversion error from 'CIDR' to 'bool'",
+        "net.IP": "type conversion error from 'IP' to 'bool'",
         "string": "unsupported native conversion from string to 'bool'",
         "kubernetes.Semver": "type conversion error from 'Semver' to 'bool'",
         "kubernetes.Quantity": "type conversion error from 'Quantity' to 'bool'",

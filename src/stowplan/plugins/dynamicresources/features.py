@@ -77,6 +77,11 @@ class Features:
         return any(needing) or self.optional_node_operations
 
     @property
+    def counters_have_nodes(self) -> bool:
+        """Whether counters concern the nodes that their slice is for; to the oldest allocator they concern all."""
+        return self.rules.counters_have_nodes and not self.is_stable
+
+    @property
     def has_list_constraints(self) -> bool:
         """Whether constraints see attributes that are lists."""
         return self.list_type_attributes and self.rules.lists_everywhere

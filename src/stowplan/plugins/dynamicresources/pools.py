@@ -282,7 +282,7 @@ def _has_groups(found: ResourceSlice) -> bool:
 
 
 def _home(found: ResourceSlice, features: Features) -> str:
-    is_for_all = found.spec.shared_counters and not features.rules.counters_have_nodes
+    is_for_all = found.spec.shared_counters and not features.counters_have_nodes
     return "" if is_for_all else found.spec.node_name or ""
 
 
@@ -291,7 +291,7 @@ def _selections(found: ResourceSlice, features: Features) -> tuple[NodeSelection
     spec = found.spec
     if not features.partitionable_devices and (spec.per_device_node_selection is not None or spec.shared_counters):
         return ()
-    if spec.shared_counters and not features.rules.counters_have_nodes:
+    if spec.shared_counters and not features.counters_have_nodes:
         # Counters are needed wherever devices draw on them.
         return (NodeSelection(is_everywhere=True),)
     whole = NodeSelection.of(spec)

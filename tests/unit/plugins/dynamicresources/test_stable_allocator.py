@@ -8,10 +8,12 @@ import pytest
 
 from stowplan.config import feature_gates
 from stowplan.model.device_pool import Device
-from stowplan.plugins.dynamicresources.claim_requests import AllocationError
+from stowplan.plugins.dynamicresources.claim_requests import AllocationError, NodeAllocationError
 from stowplan.plugins.dynamicresources.features import Features
 from tests.unit.plugins.dynamicresources.offers import (
     allocate,
+    consuming,
+    counter_set,
     different,
     given,
     make_claim,
@@ -72,6 +74,17 @@ def test_its_selectors_are_not_told_what_may_be_shared() -> None:
     assert allocate(claim, shared, features=OLDEST) is None
     with_conditions = replace(OLDEST, binding_conditions=True)
     assert given(allocate(claim, shared, features=with_conditions)) == ["r: pool/a"]
+
+
+def test_it_looks_at_the_pools_of_counters_for_other_nodes() -> None:
+    elsewhere = [
+        make_slice("c", pool="far", count=2, node_name="node-2", shared_counters=(counter_set(c=1),)),
+        make_slice("s", consuming("a", unknown=1), pool="far", count=2, node_name="node-2"),
+    ]
+    claim = make_claim(request("r"))
+    assert allocate(claim, elsewhere) is None
+    with pytest.raises(NodeAllocationError, match="invalid resource pools were encountered"):
+        allocate(claim, elsewhere, features=OLDEST)
 
 
 def test_it_does_not_tie_a_device_to_the_node_it_binds_to() -> None:

@@ -1,6 +1,6 @@
-"""The functions that rules may use beyond CEL's own: addresses and URLs as Kubernetes adds them, and patterns.
+"""The functions that Kubernetes adds to CEL for addresses, ranges of addresses and URLs.
 
-What all patterns of one evaluation weigh together is bounded by `PatternMeter`.
+Like quantities (`values.py`), what they make travels as maps of one entry.
 """
 
 from __future__ import annotations
@@ -11,19 +11,12 @@ from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from stowplan.cel import patterns
-from stowplan.cel.functions import COST_EXCEEDED, Function
-from stowplan.cel.values import Carrier, NoOverloadError
+from stowplan.cel.functions import Function
+from stowplan.cel.values import CIDR, IP, URL, Carrier, NoOverloadError
 
-IP: Final = "net.IP"
-CIDR: Final = "net.CIDR"
-URL: Final = "kubernetes.URL"
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_MOST_WEIGHT: Final = 100_000
-#: Finding goes on where the last one ended, and most are near.
-_SEARCHES: Final = 25
 
 
 def of_network() -> list[Function]:
@@ -36,6 +29,7 @@ def of_network() -> list[Function]:
         Function("isCIDR", False, ("string",), "bool", _is(_parse_cidr)),
         Function("containsIP", True, ("dyn", "dyn"), "bool", _contains_ip),
         Function("containsCIDR", True, ("dyn", "dyn"), "bool", _contains_cidr),
+        Function("ip", True, ("dyn",), "carrier", _ip_of),
         Function("url", False, ("string",), "carrier", _url),
         Function("isURL", False, ("string",), "bool", _is(_url)),
         *(Function(name, True, ("dyn",), kind, _of(IP, name, answer)) for name, kind, answer in _OF_IP),
@@ -61,13 +55,18 @@ def _parse_ip(text: str) -> _Address:
     try:
         found = ipaddress.ip_address(text)
     except ValueError as error:
-        raise ValueError(f'IP Address "{text}" parse error during conversion from string: {error}') from error
+        raise ValueError(
+            f'IP Address "{text}" parse error during conversion from string: ParseAddr("{text}"): unable to parse IP'
+        ) from error
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
         raise ValueError(f'IPv4-mapped IPv6 address "{text}" is not allowed')
     return found
 
 
 def _parse_cidr(text: str) -> ipaddress.IPv4Interface | ipaddress.IPv6Interface:
+    if "/" not in text:
+        what = "network address parse error during conversion from string"
+        raise ValueError(f"{what}: {what}: netip.ParsePrefix(\"{text}\"): no '/'")
     if re.fullmatch(r"[0-9A-Fa-f:.]+/[0-9]{1,3}", text) is None:
         raise ValueError(f'network address parse error during conversion from string: netip.ParsePrefix("{text}")')
     _parse_ip(text.partition("/")[0])
@@ -114,6 +113,11 @@ def _contains_cidr(value: Any, wanted: Any) -> bool:
     return isinstance(other, ipaddress.IPv6Network) and other.subnet_of(network)
 
 
+def _ip_of(value: Any) -> Carrier:
+    _network(value, "ip")
+    return {IP: value[CIDR].partition("/")[0]}
+
+
 def _url(text: str) -> Carrier:
     if re.search(r"[\x00-\x20\x7f]", text) or not (text.startswith("/") or _SCHEME.match(text)):
         raise ValueError(f'URL parse error during conversion from string: parse "{text}": invalid URI for request')
@@ -148,57 +152,3 @@ _OF_URL: Final[_Functions] = (
     ("getEscapedPath", "string", lambda url: url.path),
     ("getQuery", "dyn", lambda url: parse_qs(url.query, True)),
 )
-
-
-class PatternMeter:
-    """Counts the weight of the patterns that rules use; reset it before each evaluation."""
-
-    def __init__(self, most_weight: int = _MOST_WEIGHT) -> None:
-        self._most_weight = most_weight
-        self._left = most_weight
-
-    @property
-    def is_exceeded(self) -> bool:
-        return self._left < 0
-
-    @property
-    def spent(self) -> int:
-        return self._most_weight - self._left
-
-    def reset(self) -> None:
-        self._left = self._most_weight
-
-    def functions(self) -> list[Function]:
-        """Return the functions, which are counted here."""
-        return [
-            Function("Matches", False, ("string", "string"), "bool", self._matches),
-            Function("Matches", True, ("string", "string"), "bool", self._matches),
-            Function("find", True, ("string", "string"), "string", self._find),
-            Function("findAll", True, ("string", "string"), "strings", self._find_all),
-            Function("findAll", True, ("string", "string", "int"), "strings", self._find_all),
-        ]
-
-    def _spend(self, pattern: str, text: str) -> None:
-        # Finding takes time with the text as well.
-        self._left -= patterns.cost(pattern[:10_000], text) + len(text) // 100
-        if self._left < 0:
-            raise ValueError(COST_EXCEEDED)
-
-    def _matches(self, text: str, pattern: str) -> bool:
-        self._spend(pattern, text)
-        patterns.check(pattern)
-        return patterns.matches(pattern, text)
-
-    def _find(self, text: str, pattern: str) -> str:
-        return next(iter(self._find_all(text, pattern, 1)), "")
-
-    def _find_all(self, text: str, pattern: str, most: int = -1) -> list[str]:
-        self._spend(pattern, text)
-        patterns.check(pattern)
-        try:
-            found = patterns.find_all(pattern, text, most)
-        except ValueError:
-            self._left = -1
-            raise
-        self._left -= len(found) * patterns.cost(pattern, text) // _SEARCHES
-        return found
