@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -68,11 +67,13 @@ class ResourceReader:
         """Read a watch event; raise ApiError if it tells of an error."""
         # An object whose text is kept is read by itself, for that text is the object's alone.
         if self._whole is not None and self.resource.keeps_text is None:
-            # What cannot be read so is read part by part, to say what is wrong with it.
-            with suppress(*decode.FAULTS):
+            try:
                 whole = self._whole.decode(line)
-                if whole.type in _CHANGES:
-                    return WatchedChange(whole.type, self._shared(whole.object), whole.object.metadata)
+            except decode.FAULTS:
+                # It is read part by part, to say what is wrong with it.
+                whole = None
+            if whole is not None and whole.type in _CHANGES:
+                return WatchedChange(whole.type, self._shared(whole.object), whole.object.metadata)
         event = read_as(WatchEvent, line, "watch event")
         data = bytes(event.object)
         if event.type == "ERROR":

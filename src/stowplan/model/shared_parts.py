@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec.structs import astuple, force_setattr
+from msgspec.structs import force_setattr
 
 from stowplan.model.pod import Pod
 from stowplan.model.volumes import Volume
@@ -24,6 +24,16 @@ MOST_LABELS: Final = 64
 #: What is a pod's own in the rule; of its volumes, one has a name with a part that is drawn.
 _OWN_SPEC: Final = ("node_name", "volumes")
 _OWN_STATUS: Final = ("start_time", "host_ip", "pod_ip")
+#: What of its metadata may be another's, too.
+_META: Final = (
+    "generate_name",
+    "namespace",
+    "annotations",
+    "creation_timestamp",
+    "deletion_timestamp",
+    "finalizers",
+    "owner_references",
+)
 
 P = TypeVar("P", bound=msgspec.Struct)
 
@@ -54,7 +64,7 @@ class SharedPodParts:
             self._last.clear()
         self._last[key] = pod
         if sibling is not None:
-            _take_over(meta, sibling.metadata)
+            _take_over(meta, sibling.metadata, _META)
             force_setattr(pod, "spec", _likened(pod.spec, sibling.spec, _OWN_SPEC))
             force_setattr(pod, "status", _likened(pod.status, sibling.status, _OWN_STATUS))
         return pod
@@ -88,15 +98,16 @@ def _likened(part: P, known: P, own: tuple[str, ...]) -> P:
             force_setattr(likened, name, mine)
     if likened == part:
         return likened
-    _take_over(part, known)
+    _take_over(part, known, part.__struct_fields__)
     return part
 
 
-def _take_over(part: msgspec.Struct, known: Any) -> None:
+def _take_over(part: msgspec.Struct, known: Any, fields: tuple[str, ...]) -> None:
     """Have the fields of a part that equal those of another be the very same. A part stays equal to what it was.
 
     It has to: what an object does not mention is a default, and that is one for all objects.
     """
-    for name, mine, other in zip(part.__struct_fields__, astuple(part), astuple(known), strict=True):
+    for name in fields:
+        mine, other = getattr(part, name), getattr(known, name)
         if mine is not other and mine == other:
             force_setattr(part, name, other)
