@@ -128,7 +128,7 @@ def validate(resource: Resource, obj: Object, before: Object | None, api: Cluste
 def warnings(resource: Resource, obj: Object, before: Object | None, api: ClusterView) -> list[str]:
     """What is worth telling whoever writes an object though it is taken."""
     found = [*_stored_only(resource), *admission.warnings(resource, obj)]
-    return [*found, *pod_security.warnings(resource, obj, before, api)] if pod_security.warns_of(resource) else found
+    return found + pod_security.warnings(resource, obj, before, api) if pod_security.warns_of(resource) else found
 
 
 def check_status(resource: Resource, obj: Object) -> None:

@@ -37,12 +37,16 @@ class Resource:
     qualified: str = field(init=False, repr=False, compare=False)
     #: Names the objects that it shows; resources of one storage show the same objects in different forms.
     storage: str = field(init=False, repr=False, compare=False)
+    #: Whether a new object may come with a status: a node that registers itself says at once what it has.
+    may_begin_with_status: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # Asked for a dozen times for every request, so written once.
         object.__setattr__(self, "api_version", f"{self.group}/{self.version}" if self.group else self.version)
         object.__setattr__(self, "qualified", f"{self.plural}.{self.group}" if self.group else self.plural)
         object.__setattr__(self, "storage", "events" if self.group == "events.k8s.io" else self.qualified)
+        begins_with_status = "status" not in self.subresources or self.qualified == "nodes"
+        object.__setattr__(self, "may_begin_with_status", begins_with_status)
 
     @property
     def list_kind(self) -> str:

@@ -39,8 +39,7 @@ _NOT_COUNTED: Final = frozenset(("apiVersion", "kind", "metadata", STATUS))
 
 def without_status(resource: Resource, obj: Object) -> None:
     """Take the status off a new object, where it is the server or a controller that says it."""
-    # A node that registers itself says at once what it has.
-    if STATUS in resource.subresources and resource.qualified != "nodes":
+    if not resource.may_begin_with_status:
         obj.pop(STATUS, None)
 
 

@@ -78,18 +78,18 @@ def warns_of(resource: Resource) -> bool:
     return resource.qualified in _WARNED_ABOUT
 
 
-def warnings(resource: Resource, obj: Object, before: Object | None, api: ClusterView) -> Iterator[str]:
+def warnings(resource: Resource, obj: Object, before: Object | None, api: ClusterView) -> list[str]:
     """What is worth telling whoever made a pod, a workload or a namespace."""
     if resource.qualified == "namespaces":
-        if before is not None:
-            yield from _of_existing(obj, before, api)
-        return
-    pod = obj if resource.qualified == "pods" else reading.mapping(obj, *_TEMPLATES[resource.qualified])
+        return [] if before is None else list(_of_existing(obj, before, api))
+    is_pod = resource.qualified == "pods"
     # The pod of a template has no namespace of its own.
-    level = _level(obj, api, _WARN) if before is None or pod is not obj else None
-    violations = restricted.violations(pod, level.name) if level is not None else []
-    if violations:
-        yield f'would violate PodSecurity "{level}": {", ".join(map(str, violations))}'
+    level = _level(obj, api, _WARN) if before is None or not is_pod else None
+    if level is None:
+        return []
+    pod = obj if is_pod else reading.mapping(obj, *_TEMPLATES[resource.qualified])
+    violations = restricted.violations(pod, level.name)
+    return [f'would violate PodSecurity "{level}": {", ".join(map(str, violations))}'] if violations else []
 
 
 def _level(obj: Object, api: ClusterView, mode: str) -> Level | None:

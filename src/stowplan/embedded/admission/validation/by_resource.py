@@ -57,7 +57,7 @@ def find_problems(
     if compare is not None:
         compare(whole, before, resource)
         return problems
-    if obj.get("status") != (before or {}).get("status"):
+    if _says_how_it_is(resource, obj, before):
         check_keys(whole, resource)
     rules = _RULES.get(resource.qualified)
     if rules is None:
@@ -69,6 +69,13 @@ def find_problems(
     if before is not None and rules.of_updates is not None:
         rules.of_updates(whole, before)
     return problems
+
+
+def _says_how_it_is(resource: Resource, obj: Object, before: Object | None) -> bool:
+    """Whether the status is somebody's word; that of most new objects is the server's own."""
+    if before is None:
+        return "status" in obj and resource.may_begin_with_status
+    return bool(obj.get("status") != before.get("status"))
 
 
 def check_keys(obj: Field, resource: Resource) -> None:
