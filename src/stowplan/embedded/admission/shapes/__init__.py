@@ -7,7 +7,7 @@ that the API always answers in, or says what is wrong.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from types import GenericAlias
 from typing import Annotated, Any, Final
 
@@ -82,16 +82,23 @@ def _type(schema: Schema, of: str) -> Any:
 
 
 def _read_canonical(_: type, value: Any) -> Quantity:
-    """Read a quantity that is written in the one usual way."""
+    """Take a quantity that is written in the one usual way; which one it is does not matter here."""
+    if isinstance(value, str) and (_is_canonical(value) if len(value) <= _SHORT else _is_canonical.__wrapped__(value)):
+        return _SOME
+    raise ValueError("not a canonical quantity")
+
+
+@lru_cache(maxsize=4096)
+def _is_canonical(text: str) -> bool:
     try:
-        quantity = Quantity.parse(value)
-    except (QuantityError, TypeError):
-        quantity = None
-    if quantity is None or str(quantity) != value:
-        raise ValueError("not a canonical quantity")
-    return quantity
+        return str(Quantity.parse(text)) == text
+    except QuantityError:
+        return False
 
 
+#: So long a quantity may be to be remembered.
+_SHORT: Final = 64
+_SOME: Final = Quantity.zero()
 # `$` would let a line break at the end pass.
 _TIME: Final = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")]
 _MICRO_TIME: Final = Annotated[str, msgspec.Meta(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")]
